@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "compiler.h"
 #include "wire.h"
 
 #define LONGEST	4096u		/* the most bytes of a request */
@@ -376,7 +377,7 @@ uint64_t wh_kept_real(const struct wh_kept_kind *kind, uint64_t name)
 	if (!k)
 		return name;
 	real = __atomic_load_n(&k->real, __ATOMIC_ACQUIRE);
-	if (__builtin_expect(real != 0, 1))
+	if (WH_LIKELY(real != 0))
 		return real;
 	lock_for(kind);
 	find_real(k, &real);

@@ -81,7 +81,7 @@ static bool drop_abandoned(struct wh_link *l, uint32_t slot)
 /* The caller has a slot. Is there a link to use? If not, the slot is given back. */
 static inline CUresult look_at_link(struct wh_thread *t)
 {
-	if (__builtin_expect(wh_client.link.t && wh_client.state < WH_DEAD, 1))
+	if (WH_LIKELY(wh_client.link.t && wh_client.state < WH_DEAD))
 		return CUDA_SUCCESS;
 	wh_slot_give(t);
 	return not_ready(wh_client.state);
@@ -99,12 +99,12 @@ static inline CUresult take_slot(struct wh_thread *t, const void *frame)
 
 	for (;;) {
 		res = wh_slot_take(t, frame, first, &left);
-		if (__builtin_expect(res != CUDA_SUCCESS, 0))
+		if (WH_UNLIKELY(res != CUDA_SUCCESS))
 			return res;
-		if (__builtin_expect(left, 0))
+		if (WH_UNLIKELY(left))
 			drop_abandoned(&wh_client.link, t->slot);
 		first = wh_slot_first_only();
-		if (__builtin_expect(!first || !t->slot, 1))
+		if (WH_LIKELY(!first || !t->slot))
 			break;
 		wh_slot_give(t);
 	}
@@ -132,20 +132,20 @@ static void *begin(struct wh_call *c, uint32_t call, size_t size)
 
 	if (!t->known)
 		wh_thread_first();
-	if (__builtin_expect(cl->mirrors, 0)) {
+	if (WH_UNLIKELY(cl->mirrors)) {
 		c->result = wh_hooks.before(call);
 		if (c->result != CUDA_SUCCESS)
 			return NULL;
 	}
-	if (__builtin_expect(wh_slots_used > 1, 0) && wh_post_waits(call))
+	if (WH_UNLIKELY(wh_slots_used > 1) && wh_post_waits(call))
 		wh_slot_permit(t);
 	c->result = take_slot(t, c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
 	wh_post_begin(&wh_slots[t->slot], call);
-	if (__builtin_expect(cl->mirrors, 0))
+	if (WH_UNLIKELY(cl->mirrors))
 		wh_hooks.sent(call);
-	if (__builtin_expect(size > l->room, 0) && size <= l->msg_size &&
+	if (WH_UNLIKELY(size > l->room) && size <= l->msg_size &&
 	    l->t->settle && l->t->settle(l, t->slot)) {
 		c->result = refuse_size(t, lost(WH_EGONE));
 		return NULL;
@@ -169,7 +169,7 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 
 void *wh_begin_slowly(struct wh_call *c, uint32_t call, size_t size)
 {
-	if (__builtin_expect(wh_client.state != WH_READY, 0) && call >= FIRST_CALLS) {
+	if (WH_UNLIKELY(wh_client.state != WH_READY) && call >= FIRST_CALLS) {
 		c->result = not_ready(wh_client.state);
 		return NULL;
 	}
@@ -245,9 +245,9 @@ static inline int send(struct wh_call *c, uint32_t handler)
 	int status = WH_EGONE;
 
 	wh_slots[wh_thread.slot].crossings++;
-	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
+	if (WH_LIKELY(wh_client.state < WH_DEAD))
 		status = wh_post_order(c, handler);
-	if (__builtin_expect(!status, 1))
+	if (WH_LIKELY(!status))
 		status = l->t->call(l, handler, c->size, wh_thread.slot);
 	return status;
 }
@@ -257,15 +257,15 @@ static CUresult answered(struct wh_call *c, uint32_t handler, int status)
 {
 	struct wh_rsp *r = c->rsp;
 
-	if (__builtin_expect(status > 0, 0))
+	if (WH_UNLIKELY(status > 0))
 		status = try_later(c, handler, status);
-	if (__builtin_expect(status != 0, 0)) {
+	if (WH_UNLIKELY(status != 0)) {
 		if (c->result != CUDA_SUCCESS)
 			return c->result;
 		r->size = 0;	/* the bytes there are no response */
 		return lost(status);
 	}
-	if (__builtin_expect(r->size & WH_RSP_OUTPUT, 0)) {
+	if (WH_UNLIKELY(r->size & WH_RSP_OUTPUT)) {
 		r->size &= ~WH_RSP_OUTPUT;
 		wh_slots[wh_thread.slot].output = true;
 	}
@@ -294,7 +294,7 @@ CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status)
 	if (res == CUDA_SUCCESS && r->size < fixed)
 		return lost(WH_EFATAL);
 	res = wh_post_end(res);
-	if (__builtin_expect(wh_client.mirrors, 0))
+	if (WH_UNLIKELY(wh_client.mirrors))
 		wh_hooks.answered(res);
 	return res;
 }
@@ -305,14 +305,14 @@ void wh_end(struct wh_call *c)
 	bool output = s->output, fetch = s->fetch;
 
 	s->output = s->fetch = false;
-	if (__builtin_expect(wh_client.mirrors && wh_thread.slot, 0))
+	if (WH_UNLIKELY(wh_client.mirrors && wh_thread.slot))
 		wh_hooks.missed();
 	wh_slot_give(&wh_thread);
-	if (__builtin_expect(c && c->head, 0))
+	if (WH_UNLIKELY(c && c->head))
 		wh_hooks.long_end(c);
-	if (__builtin_expect(fetch, 0))
+	if (WH_UNLIKELY(fetch))
 		wh_hooks.after();
-	if (__builtin_expect(output, 0))
+	if (WH_UNLIKELY(output))
 		wh_hooks.output();
 }
 

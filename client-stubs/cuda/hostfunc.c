@@ -329,7 +329,7 @@ static CUresult enqueue(const struct wh_callback_job *j)
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUresult res = CUDA_SUCCESS;
 
-	if (__builtin_expect(!wh_client.mirrors, 1) ||
+	if (WH_LIKELY(!wh_client.mirrors) ||
 	    cuStreamIsCapturing(j->stream, &capture) != CUDA_SUCCESS ||
 	    capture != CU_STREAM_CAPTURE_STATUS_NONE)
 		return send(j);

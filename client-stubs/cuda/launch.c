@@ -219,7 +219,7 @@ static CUresult send(const struct launch *l, const struct layout *lay, int *valu
 	q = wh_begin(&c, l->call, head + WH_MAX_PARAM_BYTES);
 	if (!q)
 		return c.result;
-	if (__builtin_expect(wh_client.mirrors, 0))
+	if (WH_UNLIKELY(wh_client.mirrors))
 		wh_managed_launched(l->stream);
 	fill(q, l, bytes);
 	c.pos = WH_WIRE_FIXED(*q);
@@ -298,12 +298,12 @@ static WH_INLINE bool launch_quickly(const struct launch *l, CUresult *res)
 	const struct layout *lay;
 	size_t bytes = 0;
 
-	if (__builtin_expect(!q, 0))
+	if (WH_UNLIKELY(!q))
 		return false;
 	fill(q, l, 0);
 	if (l->params.array) {
 		lay = known_layout(l->function);
-		if (__builtin_expect(!lay, 0)) {
+		if (WH_UNLIKELY(!lay)) {
 			*res = launch_unknown(k, l->params.array);
 			return true;
 		}
@@ -339,7 +339,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 	};
 	CUresult res;
 
-	if (__builtin_expect(!extra && launch_quickly(&l, &res), 1))
+	if (WH_LIKELY(!extra && launch_quickly(&l, &res)))
 		return res;
 	return launch_slowly(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 			     sharedMemBytes, hStream, kernelParams, extra);

@@ -160,7 +160,7 @@ CUresult wh_library_prepare(struct wh_library *lib)
 
 void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call, size_t size)
 {
-	if (__builtin_expect(lib->state != LIBRARY_OPEN || (!lib->bare && !wh_thread.ctx), 0)) {
+	if (WH_UNLIKELY(lib->state != LIBRARY_OPEN || (!lib->bare && !wh_thread.ctx))) {
 		c->result = wh_library_prepare(lib);
 		if (c->result != CUDA_SUCCESS)
 			return NULL;

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compiler.h"
+
 /* The locks in the order in which they are taken. */
 enum wh_lock {
 	WH_LOCK_CONNECT,
@@ -67,13 +69,13 @@ static inline CUresult wh_hold(struct wh_holder *h, enum wh_lock id, const void 
 {
 	uint32_t nobody = 0;
 
-	if (__builtin_expect(h->held[id] || !h->number, 0))
+	if (WH_UNLIKELY(h->held[id] || !h->number))
 		return wh_lock_slowly(h, id, frame);
 	h->held[id] = frame;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(!__atomic_compare_exchange_n(&wh_lock_word[id], &nobody, h->number,
+	if (WH_UNLIKELY(!__atomic_compare_exchange_n(&wh_lock_word[id], &nobody, h->number,
 							  false, __ATOMIC_ACQUIRE,
-							  __ATOMIC_RELAXED), 0))
+							  __ATOMIC_RELAXED)))
 		return wh_lock_slowly(h, id, frame);
 	return CUDA_SUCCESS;
 }
@@ -82,7 +84,7 @@ static inline void wh_word_give(struct wh_holder *h, enum wh_lock id, uint32_t *
 {
 	uint32_t was = __atomic_exchange_n(word, 0, __ATOMIC_RELEASE);
 
-	if (__builtin_expect(was & WH_LOCK_AWAITED, 0))
+	if (WH_UNLIKELY(was & WH_LOCK_AWAITED))
 		wh_lock_wake(word);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	h->held[id] = NULL;

@@ -150,7 +150,7 @@ bool wh_managed_has(const void *p)
 	bool found;
 	size_t i;
 
-	if (__builtin_expect(!__atomic_load_n(&vars, __ATOMIC_RELAXED), 1))
+	if (WH_LIKELY(!__atomic_load_n(&vars, __ATOMIC_RELAXED)))
 		return false;
 	pthread_rwlock_rdlock(&table_lock);
 	i = above(p);

@@ -98,12 +98,12 @@ CUresult wh_post_end(CUresult res)
 	struct wh_link_slot *l = &wh_client.link.slot[wh_thread.slot];
 	uint32_t call = wh_post_running();
 
-	if (__builtin_expect(l->deferred, 0) && res == CUDA_SUCCESS && call < WH_CALLS &&
+	if (WH_UNLIKELY(l->deferred) && res == CUDA_SUCCESS && call < WH_CALLS &&
 	    wh_effects[call] & WH_EFFECT_REPORTS) {
 		res = (CUresult)l->deferred;
 		l->deferred = 0;
 	}
-	if (__builtin_expect(res != CUDA_SUCCESS && res != CUDA_ERROR_NOT_READY, 0))
+	if (WH_UNLIKELY(res != CUDA_SUCCESS && res != CUDA_ERROR_NOT_READY))
 		raise_by_one(&wh_epoch);
 	changed(wh_effects_of(call));
 	return res;
@@ -247,7 +247,7 @@ int wh_post_order(const struct wh_call *c, uint32_t handler)
 {
 	struct wh_keys k;
 
-	if (__builtin_expect(wh_slots_used == 1, 1) || !wh_client.link.t->reached)
+	if (WH_LIKELY(wh_slots_used == 1) || !wh_client.link.t->reached)
 		return WH_OK;
 	k = wh_keys_of((const struct wh_req *)c->msg, handler);
 	return wh_order(&k);

@@ -82,7 +82,7 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 	if (!known || s->no_post || s->deferred || wh_client.state >= WH_DEAD)
 		return false;
 	k = wh_keys_of((const struct wh_req *)c->msg, handler);
-	if (__builtin_expect(wh_slots_used > 1, 0) && wh_order(&k) != WH_OK)
+	if (WH_UNLIKELY(wh_slots_used > 1) && wh_order(&k) != WH_OK)
 		return false;
 	if (l->t->post(l, wh_thread.slot, handler, c->size) != WH_OK)
 		return false;
@@ -97,7 +97,7 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 	uint64_t proof;
 	CUresult res;
 
-	if (!wh_client.link.t->post || (__builtin_expect(wh_captures || wh_shares_events, 0) &&
+	if (!wh_client.link.t->post || (WH_UNLIKELY(wh_captures || wh_shares_events) &&
 					wh_effects[wh_post_running()] & WH_EFFECT_EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
 	proof = hash(c->msg, key, 0, state);
@@ -123,7 +123,7 @@ CUresult wh_post_memory(struct wh_call *c, size_t key)
 /* A copy into a stream that captures is answered at once, and becomes a node (capture.c). */
 CUresult wh_post_copy(struct wh_call *c, size_t key)
 {
-	if (__builtin_expect(wh_captures || wh_client.mirrors, 0))
+	if (WH_UNLIKELY(wh_captures || wh_client.mirrors))
 		return wh_run(c, sizeof(struct wh_rsp));
 	return wh_post_memory(c, key);
 }
@@ -153,8 +153,8 @@ CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key)
 	struct wh_call c = { .rsp = k.msg, .msg = k.msg, .size = size };
 	CUresult res = wh_post(&c, key);
 
-	if (__builtin_expect(k.state->output || k.state->fetch || wh_thread.permitted ||
-			     wh_client.mirrors, 0))
+	if (WH_UNLIKELY(k.state->output || k.state->fetch || wh_thread.permitted ||
+			     wh_client.mirrors))
 		wh_end(NULL);
 	else
 		wh_quick_drop(k);

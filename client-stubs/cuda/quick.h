@@ -9,11 +9,10 @@
 #ifndef WORMHOLE_QUICK_H
 #define WORMHOLE_QUICK_H
 
+#include "compiler.h"
 #include "gen_effects.h"
 #include "order.h"
 #include "slots.h"
-
-#define WH_INLINE	inline __attribute__((always_inline))
 
 /*
  * Only the other libraries' own calls name what these calls make and free. Calls that may be
@@ -90,10 +89,10 @@ static WH_INLINE struct wh_quick wh_quick_begin(const void *frame, uint32_t call
 	 * use.
 	 */
 	__asm__("" : "+r" (k.state));
-	if (__builtin_expect(!t->known || (wh_slots_used > 1 && wh_post_waits(call)) ||
-			     !wh_slot_try(t, frame, t->own_slot, &k.state->word), 0))
+	if (WH_UNLIKELY(!t->known || (wh_slots_used > 1 && wh_post_waits(call)) ||
+			     !wh_slot_try(t, frame, t->own_slot, &k.state->word)))
 		return k;
-	if (__builtin_expect(!wh_quick_ready() || size > wh_client.link.room, 0)) {
+	if (WH_UNLIKELY(!wh_quick_ready() || size > wh_client.link.room)) {
 		wh_quick_drop(k);
 		return k;
 	}
@@ -125,8 +124,8 @@ static WH_INLINE CUresult wh_quick_post(struct wh_quick k, size_t size, size_t k
 		return wh_quick_posted(k, size, key);
 	k.state->crossings++;
 	status = t->call(l, WH_HANDLER_CUDA, size, wh_thread.slot);
-	if (__builtin_expect(status || memcmp(k.msg, &success, sizeof(success)) ||
-			     wh_client.mirrors || wh_thread.permitted, 0))
+	if (WH_UNLIKELY(status || memcmp(k.msg, &success, sizeof(success)) ||
+			     wh_client.mirrors || wh_thread.permitted))
 		return wh_quick_rest(k, size, status);
 	wh_quick_drop(k);
 	return CUDA_SUCCESS;

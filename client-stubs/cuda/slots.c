@@ -146,7 +146,7 @@ static void end_permit(struct wh_thread *t)
 
 void wh_slot_give(struct wh_thread *t)
 {
-	if (__builtin_expect(t->permitted, 0))
+	if (WH_UNLIKELY(t->permitted))
 		end_permit(t);
 	wh_word_give(&t->holder, WH_LOCK_SLOT, &wh_slots[t->slot].word);
 }

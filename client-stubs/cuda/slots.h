@@ -31,7 +31,7 @@ extern WH_HIDDEN uint32_t wh_slots_used;
 /* Must the slot be slot 0? */
 static inline bool wh_slot_first_only(void)
 {
-	return __builtin_expect(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED), 0);
+	return WH_UNLIKELY(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED));
 }
 
 /*
@@ -66,13 +66,13 @@ static inline bool wh_slot_try(struct wh_thread *t, const void *frame, uint32_t 
 	struct wh_holder *h = &t->holder;
 	uint32_t nobody = 0, number = h->number;
 
-	if (__builtin_expect(h->held[WH_LOCK_SLOT] || !number, 0))
+	if (WH_UNLIKELY(h->held[WH_LOCK_SLOT] || !number))
 		return false;
 	h->held[WH_LOCK_SLOT] = frame;
 	t->slot = slot;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(__atomic_compare_exchange_n(word, &nobody, number, false,
-							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1))
+	if (WH_LIKELY(__atomic_compare_exchange_n(word, &nobody, number, false,
+							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
 		return true;
 	h->held[WH_LOCK_SLOT] = NULL;
 	return false;
@@ -84,14 +84,14 @@ static inline CUresult wh_slot_take(struct wh_thread *t, const void *frame, bool
 	uint32_t nobody = 0, *word;
 
 	*left = false;
-	if (__builtin_expect(h->held[WH_LOCK_SLOT] || !h->number, 0))
+	if (WH_UNLIKELY(h->held[WH_LOCK_SLOT] || !h->number))
 		return wh_slot_slowly(t, frame, first, left);
 	h->held[WH_LOCK_SLOT] = frame;
 	t->slot = first ? 0 : t->own_slot;
 	word = &wh_slots[t->slot].word;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(!__atomic_compare_exchange_n(word, &nobody, h->number, false,
-							  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 0))
+	if (WH_UNLIKELY(!__atomic_compare_exchange_n(word, &nobody, h->number, false,
+							  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
 		return wh_slot_slowly(t, frame, first, left);
 	return CUDA_SUCCESS;
 }

@@ -138,7 +138,7 @@ CUresult wh_staged_copy(const struct wh_staged *c)
 		return res;
 	res = in ? to_device(c) : to_host(c);
 	wh_unlock(WH_LOCK_STAGE);
-	if (__builtin_expect(wh_client.mirrors && res == CUDA_SUCCESS, 0))
+	if (WH_UNLIKELY(wh_client.mirrors && res == CUDA_SUCCESS))
 		wh_managed_after();
 	/* The stream captures, and staging would hold other bytes when the graph runs. */
 	return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(c) : res;

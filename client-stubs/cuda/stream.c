@@ -35,7 +35,7 @@ static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice, uint6
 	q->handle = handle;
 	q->kind = kind;
 	q->slice_us = slice;
-	if (__builtin_expect(wh_client.mirrors, 0))
+	if (WH_UNLIKELY(wh_client.mirrors))
 		*ticket = wh_managed_ticket(kind, handle);
 	res = wh_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
@@ -60,7 +60,7 @@ CUresult wh_wait(uint32_t kind, uint64_t handle)
 		bool alone = __atomic_load_n(&wh_client.threads, __ATOMIC_RELAXED) <= 1;
 
 		res = wait_slice(kind, handle, alone ? SLICE_ALONE_US : SLICE_SHARED_US, &ticket);
-		if (__builtin_expect(wh_client.mirrors && res == CUDA_SUCCESS, 0))
+		if (WH_UNLIKELY(wh_client.mirrors && res == CUDA_SUCCESS))
 			return fetch(kind, ticket);
 		if (res != CUDA_ERROR_NOT_READY)
 			return res;

@@ -21,10 +21,8 @@
 #include <cuda_runtime_api.h>
 #include <cuda_profiler_api.h>
 
+#include "compiler.h"
 #include "gen_cudart_driver.h"
-
-#define RT_LIKELY(x)	__builtin_expect(!!(x), 1)
-#define RT_UNLIKELY(x)	__builtin_expect(!!(x), 0)
 
 /* Everything that is not in the export map is local to the library. */
 #pragma GCC visibility push(hidden)
@@ -135,19 +133,19 @@ cudaError_t rt_launch_config(const cudaLaunchConfig_t *in, CUlaunchConfig *out);
 /* If work is still going on, that is an answer and no error: CUDA does not keep it. */
 static inline cudaError_t rt_ret(cudaError_t err)
 {
-	if (RT_UNLIKELY(err) && err != cudaErrorNotReady)
+	if (WH_UNLIKELY(err) && err != cudaErrorNotReady)
 		rt_self.last = err;
 	return err;
 }
 
 static inline cudaError_t rt_error(CUresult result)
 {
-	return RT_LIKELY(result == CUDA_SUCCESS) ? cudaSuccess : rt_error_slow(result);
+	return WH_LIKELY(result == CUDA_SUCCESS) ? cudaSuccess : rt_error_slow(result);
 }
 
 static inline cudaError_t rt_enter(void)
 {
-	if (RT_LIKELY(rt_self.epoch == atomic_load_explicit(&rt_epoch, memory_order_acquire)))
+	if (WH_LIKELY(rt_self.epoch == atomic_load_explicit(&rt_epoch, memory_order_acquire)))
 		return cudaSuccess;
 	return rt_bind();
 }
@@ -159,7 +157,7 @@ static inline cudaError_t rt_enter(void)
  */
 #define DRV(call) ({							\
 	CUresult drv_res_ = drv.call;					\
-	if (RT_UNLIKELY(drv_res_ == CUDA_ERROR_INVALID_CONTEXT) && rt_rebind()) \
+	if (WH_UNLIKELY(drv_res_ == CUDA_ERROR_INVALID_CONTEXT) && rt_rebind()) \
 		drv_res_ = drv.call;					\
 	drv_res_;							\
 })

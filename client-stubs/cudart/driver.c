@@ -123,7 +123,7 @@ cudaError_t rt_start(void)
 {
 	cudaError_t err;
 
-	if (RT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == START_READY))
+	if (WH_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == START_READY))
 		return cudaSuccess;
 	pthread_mutex_lock(&start_lock);
 	err = start_slow();

@@ -258,7 +258,7 @@ cudaError_t rt_modules_again(void)
 	cudaError_t err = cudaSuccess;
 	struct module *m;
 
-	if (RT_LIKELY(!modules_again))
+	if (WH_LIKELY(!modules_again))
 		return cudaSuccess;
 	rt_module_lock();
 	modules_again = false;
@@ -328,7 +328,7 @@ cudaError_t rt_kernel(const void *func, CUkernel *kernel)
 	if (!e || e->kind != ENTITY_KERNEL)
 		return func ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
 	*kernel = atomic_load_explicit(&e->kernel, memory_order_acquire);
-	if (RT_LIKELY(*kernel))
+	if (WH_LIKELY(*kernel))
 		return cudaSuccess;
 	err = resolve_kernel(e);
 	*kernel = e->kernel;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "compiler.h"
 #include "loopback.h"
 #include "log.h"
 
@@ -47,7 +48,7 @@ static void thread_end(void *round)
 
 void wh_namespace_enter(void)
 {
-	if (__builtin_expect(entered, 1))
+	if (WH_LIKELY(entered))
 		return;
 	entered = true;
 	ns.begin();

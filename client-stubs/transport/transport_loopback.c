@@ -137,9 +137,9 @@ static int begin_slot(uint32_t slot)
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
 {
 	(void)l;
-	if (__builtin_expect(!known, 0))
+	if (WH_UNLIKELY(!known))
 		begin_thread();
-	if (__builtin_expect(!loop.ready[slot], 0) && begin_slot(slot))
+	if (WH_UNLIKELY(!loop.ready[slot]) && begin_slot(slot))
 		return WH_ENOMEM;
 	return loop.dispatch(loop.session, slot, handler, arg);
 }

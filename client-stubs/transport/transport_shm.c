@@ -301,7 +301,7 @@ static void look_back(struct wh_link_slot *l, struct wh_slot *s)
 	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
 
 	l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
-	if (__builtin_expect(!deferred, 1))
+	if (WH_LIKELY(!deferred))
 		return;
 	__atomic_store_n(&s->deferred, 0, __ATOMIC_RELAXED);
 	if (!l->deferred)
@@ -320,7 +320,7 @@ static uint64_t long_number(uint64_t last, uint32_t call)
 /* Other threads compare the lower halves, so the number that they see must not get too old. */
 static void keep_up(struct wh_link_slot *o, uint32_t call)
 {
-	if (__builtin_expect(call - (uint32_t)o->posted > 1u << 30, 0))
+	if (WH_UNLIKELY(call - (uint32_t)o->posted > 1u << 30))
 		__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
 }
 
@@ -332,7 +332,7 @@ static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uin
 	uint32_t call;
 	int rc;
 
-	if (__builtin_expect(!n->used, 0) && use_slot(slot))
+	if (WH_UNLIKELY(!n->used) && use_slot(slot))
 		return WH_EGONE;
 	call = ++n->calls;
 	s->request_handler = handler;
@@ -368,7 +368,7 @@ static int request_of(struct lane *n, struct wh_shm_cell *c, uint32_t call, size
 	int rc = 0;
 
 	*to = c->request;
-	if (__builtin_expect(size <= sizeof(c->request), 1))
+	if (WH_LIKELY(size <= sizeof(c->request)))
 		return 0;
 	c->place = n->longs++ % WH_SHM_LONGS;
 	held = &n->long_call[c->place];

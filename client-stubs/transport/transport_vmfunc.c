@@ -492,7 +492,7 @@ static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t
 	int64_t status;
 
 	(void)l;
-	if (__builtin_expect(n->no_call, 0))
+	if (WH_UNLIKELY(n->no_call))
 		return n->forked ? WH_EGONE : WH_EBUSY;
 	n->busy = 1;
 	status = n->delegate(n->slot, handler, arg, n->index, 0);

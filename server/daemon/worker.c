@@ -224,7 +224,7 @@ static void ask_for_answers(struct served *v)
 {
 	bool wants = wh_dispatch_wants_answers(v->s);
 
-	if (__builtin_expect(wants != v->asked, 0))
+	if (WH_UNLIKELY(wants != v->asked))
 		v->slot->no_post = v->asked = wants;
 }
 
@@ -257,7 +257,7 @@ static void answered_call(struct served *v, uint32_t call)
 	uint64_t arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
 	int64_t status = wh_dispatch_slot(v->s, v->number, handler, arg);
 
-	if (__builtin_expect(status > 0, 0))
+	if (WH_UNLIKELY(status > 0))
 		status = hold_back(v, handler, arg, status);
 	else
 		v->pause_us = 0;
@@ -288,7 +288,7 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 	int64_t status;
 	int res = 0;
 
-	if (__builtin_expect(size > sizeof(c->request), 0)) {
+	if (WH_UNLIKELY(size > sizeof(c->request))) {
 		uint32_t place = __atomic_load_n(&c->place, __ATOMIC_RELAXED);
 
 		if (place >= WH_SHM_LONGS) {
@@ -297,11 +297,11 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 		}
 		request = wh_shm_long(v->cell, place);
 	}
-	if (__builtin_expect(size < sizeof(struct wh_req) || size > WH_SHM_LONG, 0)) {
+	if (WH_UNLIKELY(size < sizeof(struct wh_req) || size > WH_SHM_LONG)) {
 		impossible("request size", size, call);
 		return false;
 	}
-	if (__builtin_expect(handler != WH_HANDLER_CUDA && handler != WH_HANDLER_LIBRARY, 0)) {
+	if (WH_UNLIKELY(handler != WH_HANDLER_CUDA && handler != WH_HANDLER_LIBRARY)) {
 		impossible("handler", handler, call);
 		return false;
 	}
@@ -312,7 +312,7 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 	/* A library's status is not a CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;
-	if (__builtin_expect(res, 0) && !slot->deferred)
+	if (WH_UNLIKELY(res) && !slot->deferred)
 		slot->deferred = res;
 	ask_for_answers(v);
 	return true;
@@ -344,7 +344,7 @@ static void serve_calls(struct served *v)
 	for (;;) {
 		if (call == sent) {
 			sent = await(v, call);
-			if (__builtin_expect(sent - call - 1 > WH_SHM_CELLS, 0)) {
+			if (WH_UNLIKELY(sent - call - 1 > WH_SHM_CELLS)) {
 				impossible("number", sent, call);
 				return;
 			}

@@ -230,7 +230,7 @@ static inline bool wh_launch_is_plain(const struct wh_session *s)
 {
 	const struct wh_limits *l = &s->limits;
 
-	if (__builtin_expect(__atomic_load_n(&l->watched, __ATOMIC_RELAXED), 0))
+	if (WH_UNLIKELY(__atomic_load_n(&l->watched, __ATOMIC_RELAXED)))
 		return false;
 	return l->seen == __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED);
 }
@@ -252,14 +252,14 @@ static inline void wh_count(uint64_t *counter, uint64_t by)
 
 static inline void wh_launch_count(void)
 {
-	if (__builtin_expect(wh_self.launches != NULL, 1))
+	if (WH_LIKELY(wh_self.launches != NULL))
 		wh_count(wh_self.launches, 1);
 }
 
 static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 {
 	wh_launch_count();
-	if (__builtin_expect(__atomic_load_n(&s->limits.watched, __ATOMIC_RELAXED), 0))
+	if (WH_UNLIKELY(__atomic_load_n(&s->limits.watched, __ATOMIC_RELAXED)))
 		wh_launch_end_slowly(s, stream);
 }
 

@@ -18,7 +18,7 @@ void wh_trace_close(struct wh_session *s);
 
 static inline bool wh_tracing(const struct wh_session *s)
 {
-	return __builtin_expect(__atomic_load_n(s->trace.on, __ATOMIC_RELAXED), 0);
+	return WH_UNLIKELY(__atomic_load_n(s->trace.on, __ATOMIC_RELAXED));
 }
 
 /* Is the process that traces still alive? */

@@ -141,7 +141,7 @@ static const struct wh_seat *page_of(struct wh_turns *v, unsigned int i)
 	uint64_t id = __atomic_load_n(&v->board->seat[i].tenant_id, __ATOMIC_ACQUIRE);
 	struct wh_turn_peer *p = &v->peer[i];
 
-	if (__builtin_expect(p->tenant_id != id, 0)) {
+	if (WH_UNLIKELY(p->tenant_id != id)) {
 		/*
 		 * wh_turn_awaited() may be looking at the page just now: it is unmapped at the next
 		 * change.

@@ -168,7 +168,7 @@ bool wh_callers_step_out(struct wh_session *s)
 	struct wh_callers *g = &s->callers;
 
 	__atomic_store_n(own(s), WH_CALLERS_OUTSIDE, __ATOMIC_SEQ_CST);
-	if (__builtin_expect(look(&g->ending), 0)) {
+	if (WH_UNLIKELY(look(&g->ending))) {
 		__atomic_store_n(own(s), wh_self.alone ? WH_CALLERS_NONE : WH_CALLERS_TOGETHER,
 				 __ATOMIC_SEQ_CST);
 		return false;
@@ -194,7 +194,7 @@ void wh_callers_step_in(struct wh_session *s)
 	}
 	for (;;) {
 		__atomic_store_n(own(s), WH_CALLERS_TOGETHER, __ATOMIC_SEQ_CST);
-		if (__builtin_expect(!look(&g->closed), 1))
+		if (WH_LIKELY(!look(&g->closed)))
 			return;
 		__atomic_store_n(own(s), WH_CALLERS_OUTSIDE, __ATOMIC_SEQ_CST);
 		await_zero(g, &g->closed, false);

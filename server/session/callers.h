@@ -43,7 +43,7 @@ static inline bool wh_callers_together_in(struct wh_session *s, uint32_t *inside
 {
 	wh_self.alone = false;
 	__atomic_exchange_n(inside, WH_CALLERS_TOGETHER, __ATOMIC_SEQ_CST);
-	if (__builtin_expect(__atomic_load_n(&s->callers.closed, __ATOMIC_SEQ_CST), 0))
+	if (WH_UNLIKELY(__atomic_load_n(&s->callers.closed, __ATOMIC_SEQ_CST)))
 		return wh_callers_together_slowly(s);
 	return true;
 }

@@ -225,7 +225,7 @@ static CUresult spin(struct wh_session *s, const struct wh_req_whWait *q, struct
 		if (s->limits.temporal)
 			wh_sm_look(s);
 		__builtin_ia32_pause();
-		if (__builtin_expect(wh_callers_wanted(s), 0)) {
+		if (WH_UNLIKELY(wh_callers_wanted(s))) {
 			wh_callers_pass(s);
 			/*
 			 * Its context may have ended or been left meanwhile: the client asks again.

@@ -48,7 +48,7 @@ static WH_INLINE void respond(struct wh_frame *f, int32_t res)
 	size_t least = WH_WIRE_FIXED(*r), size = f->rsp_size;
 
 	memcpy(r + 1, f->rsp + sizeof(*r), least - sizeof(*r));
-	if (__builtin_expect(size > least, 0))
+	if (WH_UNLIKELY(size > least))
 		memcpy(f->msg + least, f->rsp + least, size - least);
 	r->result = res;
 	r->size = size | __atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED);
@@ -65,7 +65,7 @@ static WH_INLINE bool copy_once(struct wh_frame *f, const void *from, uint64_t s
 {
 	if (size < sizeof(struct wh_req) || size > f->max)
 		return false;
-	if (__builtin_expect(from == f->msg && size <= SHORT, 1))
+	if (WH_LIKELY(from == f->msg && size <= SHORT))
 		memcpy(f->req, from, SHORT);
 	else
 		memcpy(f->req, from, size);
@@ -93,7 +93,7 @@ static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t 
 /* Is this no result, but one of the values that only dispatch sees (limits/charge.h)? */
 static inline bool is_delay(int32_t res)
 {
-	return __builtin_expect(res >= WH_RETRY, 0);
+	return WH_UNLIKELY(res >= WH_RETRY);
 }
 
 /* A call that has to wait has not begun: its request stays in the message area unchanged. */
@@ -104,9 +104,9 @@ static WH_INLINE int64_t finish(struct wh_session *s, int32_t res, const struct 
 	if (is_delay(res))
 		return res - WH_RETRY;
 	/* A launch has looked itself. */
-	if (__builtin_expect(s->limits.temporal, 0) && !(e && e->launch))
+	if (WH_UNLIKELY(s->limits.temporal) && !(e && e->launch))
 		wh_sm_look(s);
-	if (__builtin_expect(s->limits.risen, 0))
+	if (WH_UNLIKELY(s->limits.risen))
 		wh_mem_note_peak(s);
 	return WH_OK;
 }
@@ -140,11 +140,11 @@ static inline bool prepared(const struct wh_session *s, const struct wh_req *q)
  */
 static void go_on(struct wh_session *s)
 {
-	if (__builtin_expect(wh_self.ended != s->ended, 0)) {
+	if (WH_UNLIKELY(wh_self.ended != s->ended)) {
 		wh_self.ctx = WH_CTX_UNKNOWN;
 		wh_self.ended = s->ended;
 	}
-	if (__builtin_expect(s->limits.temporal, 0))
+	if (WH_UNLIKELY(s->limits.temporal))
 		wh_context_follow(s);
 }
 
@@ -154,7 +154,7 @@ static void prepare(struct wh_session *s, const struct wh_req *q)
 	go_on(s);
 	if (q->ctx != wh_self.ctx || q->capture_mode != wh_self.capture_mode)
 		wh_context_enter(s, q);
-	if (__builtin_expect(s->limits.temporal, 0))
+	if (WH_UNLIKELY(s->limits.temporal))
 		s->limits.ctx = wh_self.ctx;
 }
 
@@ -163,7 +163,7 @@ static inline bool go_together(struct wh_session *s, const struct wh_req *q)
 {
 	if (!wh_callers_together(s))
 		return false;
-	if (__builtin_expect(may_share(s) && prepared(s, q), 1))
+	if (WH_LIKELY(may_share(s) && prepared(s, q)))
 		return true;
 	wh_callers_leave(s);
 	return false;
@@ -184,7 +184,7 @@ static bool go_alone(struct wh_session *s, const struct wh_req *q, bool ends)
 static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
 {
 	if (!alone && may_share(s)) {
-		if (__builtin_expect(go_together(s, q), 1))
+		if (WH_LIKELY(go_together(s, q)))
 			return true;
 		/* Perhaps only the context has to be entered, which is done alone. */
 		if (!go_alone(s, q, false))
@@ -237,7 +237,7 @@ static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 				     const struct wh_call_entry *e)
 {
 	f->rsp_size = WH_WIRE_FIXED(struct wh_rsp);
-	if (__builtin_expect(s->limits.temporal, 0) && !e->launch)
+	if (WH_UNLIKELY(s->limits.temporal) && !e->launch)
 		before_other_call(s, f->req);
 	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
 }
@@ -412,13 +412,13 @@ static WH_INLINE const struct wh_call_entry *quick_request(struct wh_session *s,
 	const struct wh_req *q = f->req;
 	const struct wh_call_entry *e;
 
-	if (__builtin_expect(!copy_once(f, f->msg, size) ||
-			     q->call >= __atomic_load_n(&s->calls, __ATOMIC_RELAXED), 0))
+	if (WH_UNLIKELY(!copy_once(f, f->msg, size) ||
+			     q->call >= __atomic_load_n(&s->calls, __ATOMIC_RELAXED)))
 		return NULL;
 	e = &wh_calls[q->call];
 	WH_KEEP(e);
 	/* An entry without a call has no `together` either. */
-	return __builtin_expect(e->together && size >= e->min_size, 1) ? e : NULL;
+	return WH_LIKELY(e->together && size >= e->min_size) ? e : NULL;
 }
 
 /*
@@ -428,8 +428,8 @@ static WH_INLINE const struct wh_call_entry *quick_request(struct wh_session *s,
 static WH_INLINE int32_t run_quickly(struct wh_session *s, struct wh_frame *f,
 				     const struct wh_call_entry *e)
 {
-	if (__builtin_expect((!e->launch && !may_share(s)) || is_nobodys(f->req) ||
-			     !prepared(s, f->req), 0))
+	if (WH_UNLIKELY((!e->launch && !may_share(s)) || is_nobodys(f->req) ||
+			     !prepared(s, f->req)))
 		return (int32_t)WH_AGAIN;
 	f->rsp_size = WH_WIRE_FIXED(struct wh_rsp);
 	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
@@ -450,16 +450,16 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, ui
 	wh_self.slot = slot;
 	wh_count(&s->limits.account->waited, 1);
 	e = quick_request(s, f, size);
-	if (__builtin_expect(!e, 0))
+	if (WH_UNLIKELY(!e))
 		return answer_cuda(s, f, size);
-	if (__builtin_expect(!wh_callers_together_in(s, inside), 0))
+	if (WH_UNLIKELY(!wh_callers_together_in(s, inside)))
 		return WH_CALLERS_TURN_US;
 	res = run_quickly(s, f, e);
-	if (__builtin_expect(is_delay(res), 0)) {
+	if (WH_UNLIKELY(is_delay(res))) {
 		wh_callers_leave(s);
 		return answer_cuda(s, f, size);
 	}
-	if (__builtin_expect(s->limits.risen, 0))
+	if (WH_UNLIKELY(s->limits.risen))
 		wh_mem_note_peak(s);
 	__atomic_store_n(inside, WH_CALLERS_NONE, __ATOMIC_RELEASE);
 	wh_count(&s->limits.account->calls, 1);

@@ -164,7 +164,7 @@ static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint
  */
 static inline bool wh_host_bytes(const struct wh_session *s, uint64_t *addr, uint64_t size)
 {
-	if (__builtin_expect(size, 1))
+	if (WH_LIKELY(size))
 		return wh_host_range(s, *addr, size);
 	*addr = (uintptr_t)s->data;
 	return true;
@@ -177,8 +177,8 @@ static inline CUresult wh_reach(struct wh_session *s, uint64_t addr, uint64_t by
 	uint64_t from[2] = { addr - l->range[0].base, addr - l->range[1].base };
 	bool first = from[0] < l->range[0].size && bytes <= l->range[0].size - from[0];
 
-	if (__builtin_expect(first || (from[1] < l->range[1].size &&
-				       bytes <= l->range[1].size - from[1]), 1))
+	if (WH_LIKELY(first || (from[1] < l->range[1].size &&
+				       bytes <= l->range[1].size - from[1])))
 		return CUDA_SUCCESS;
 	return wh_reach_slow(s, addr, bytes);
 }

@@ -112,7 +112,7 @@ static WH_INLINE CUresult take_launch(struct wh_session *s, struct wh_frame *f, 
 	l->id = q->function;
 	l->param_bytes = q->param_bytes;
 	c->attrs = NULL;
-	if (__builtin_expect(c->numAttrs, 0)) {
+	if (WH_UNLIKELY(c->numAttrs)) {
 		res = take_attributes(s, f, c);
 		if (res != CUDA_SUCCESS)
 			return res;
@@ -203,9 +203,9 @@ CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	if (__builtin_expect(!s->drv.cuLaunchKernelEx, 0))
+	if (WH_UNLIKELY(!s->drv.cuLaunchKernelEx))
 		return wh_missing(s, "cuLaunchKernelEx");
-	if (__builtin_expect(s->limits.kernels, 0) && !wh_kernel_known(s, l.function))
+	if (WH_UNLIKELY(s->limits.kernels) && !wh_kernel_known(s, l.function))
 		return launch_first(s, l);
 	return launch(s, &l);
 }

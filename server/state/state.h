@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "gen_wire.h"
+#include "compiler.h"
 #include "window.h"
 #include "wire_calls.h"
 #include "state/handles.h"
@@ -22,8 +23,6 @@
 #include "state/limits.h"
 #include "state/messages.h"
 
-/* For functions on the path of a short call: they are inlined, whatever else uses them. */
-#define WH_INLINE	inline __attribute__((always_inline))
 /* Keeps a pointer, so that the compiler does not compute it again from an index at each use. */
 #define WH_KEEP(p)	__asm__("" : "+r" (p))
 
