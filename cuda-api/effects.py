@@ -85,13 +85,13 @@ def ends(call):
 
 
 # These functions change tables that other calls of a session read.
-TABLES = re.compile(r'\bwh_(put|new|retain|drop|charge|uncharge|pool|reconcile|mapped|reaches|reach_f|context|done'
-                    r'|check|answer|graph)\w*\(')
+TABLES = re.compile(r'\bwh_(handle_for|new|retain|drop|charge|uncharge|pool|reconcile|mapped|reaches|reach_f'
+                    r'|context|done|check|answer|graph)\w*\(')
 
 
 def together(call, handler):
     """Returns the handler. If it runs while others do, it must change nothing that they read."""
-    found = TABLES.search(handler.replace('wh_put_string(', ''))
+    found = TABLES.search(handler)
     if TOGETHER in call.effects and found:
         raise SystemExit(f'{call.name}: its handler calls {found[0]}...), so it cannot be `{TOGETHER}`')
     return handler

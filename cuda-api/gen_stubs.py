@@ -117,7 +117,7 @@ def client_pack(d, call, a):
     if a.kind in ('opaque', 'fresh'):
         return [f'q->{n} = wh_opaque_id({n});'] if a.kind == 'opaque' else []
     if a.kind == 'str':
-        return [f'q->{n}_size = wh_put_string(&c, {n});']
+        return [f'q->{n}_size = wh_request_put_string(&c, {n});']
     null = [f'if (!{n})', f'\tq->hdr.null |= {bit};']
     if a.kind == 'null':
         return []
@@ -130,7 +130,7 @@ def client_pack(d, call, a):
             return null + ['else', f'\tq->{n} = {cast}*{n};']
         return [null[0] + ' {', null[1]] + block('} else', [f'q->{n} = {cast}*{n};'] + fix)
     if a.kind in ('in', 'inout'):
-        put = f'wh_put(&c, {n}, {n}_count, {object_size(a)})'
+        put = f'wh_request_put(&c, {n}, {n}_count, {object_size(a)})'
         if a.count.startswith('?'):
             null = [f'q->{n}_count = {n}_count;'] + null
         fix = devices.locations(d, a.object, 'real', put, n + '_count') or [put + ';']
@@ -157,10 +157,10 @@ def client_unpack(d, call, a):
     if a.kind in ('out', 'inout'):
         # If the answer is no success (the array was too short), numbers come, but no arrays.
         done = f' && res == {d.profile.success}' if d.profile.answers else ''
-        return block(f'if ({n}{done})', [f'wh_take(&c, {n}, {n}_count, {object_size(a)});'] +
+        return block(f'if ({n}{done})', [f'wh_reply_take(&c, {n}, {n}_count, {object_size(a)});'] +
                      devices.locations(d, a.object, 'shown', n, n + '_count'))
     if a.kind == 'cstr':
-        return [f'if ({n})', f'\t*{n} = wh_take_string(&c, r->{n}_size);']
+        return [f'if ({n})', f'\t*{n} = wh_reply_take_string(&c, r->{n}_size);']
     if a.kind == 'addrout':
         return [f'if ({n})', f'\t*{n} = ({a.object.bare})r->{n};']
     return opaque.unpack(a)
@@ -270,7 +270,7 @@ def client_body(d, call, name):
         inner = back
         if any('r->' in x for x in back):
             inner = ['r = c.rsp;'] + inner
-        if any('wh_take' in x for x in back):
+        if any('wh_reply_take' in x for x in back):
             inner = [f'c.pos = WH_WIRE_FIXED(struct wh_rsp_{call.name});'] + inner
         text += f'\tif ({good(d)}) {{\n' + ''.join('\t' + x for x in lead(inner).splitlines(True)) + '\t}\n'
     text += '' if about else '\twh_end(&c);\n'
@@ -405,7 +405,7 @@ def server_take(d, call, a):
         count = cexpr(call, a.count, 'q->{}', 'q->{}')
         return [f'if (!wh_host_bytes(s, &q->{n}, {count}))', bad]
     if a.kind == 'str':
-        return [f'if (!wh_take_string(f, q->{n}_size, &{local(a)}))', bad]
+        return [f'if (!wh_request_take_string(f, q->{n}_size, &{local(a)}))', bad]
     if a.kind in ('opaque', 'fresh'):
         return opaque.take(d, a, local(a))
     if a.kind not in ('in', 'inout'):
@@ -423,7 +423,8 @@ def server_take(d, call, a):
             return [f'if (!(q->hdr.null & 1u << {a.index})) {{'] + ['\t' + x for x in fields] + ['}']
         return []
     size, count = object_size(a), server_count(call, a)
-    out = [f'if (!(q->hdr.null & 1u << {a.index}) &&', f'    !wh_take(f, {count}, {size}, (void **)&{local(a)}))', bad]
+    out = [f'if (!(q->hdr.null & 1u << {a.index}) &&',
+           f'    !wh_request_take(f, {count}, {size}, (void **)&{local(a)}))', bad]
     if d.handle_name(a.object):
         out += [f'if ({n} && !wh_get_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}))',
                 f"\treturn {d.profile.errors['handle']};"]
@@ -486,7 +487,7 @@ def server_arg(d, call, a):
 def server_reply(d, call, a):
     n = a.name
     again = 'retains' in call.hooks or describe.AGAIN.search(call.name)
-    put = ('wh_retain' if again else 'wh_new' if call.fresh else 'wh_put_new' if 'makes' in call.flags else
+    put = ('wh_retain' if again else 'wh_new' if call.fresh else 'wh_handle_for_new' if 'makes' in call.flags else
            names.put(d, a))
     if a.mode:
         return []
@@ -503,16 +504,16 @@ def server_reply(d, call, a):
             return [f'r->{n}.{f.name} = NULL;' for f in a.object.fields if f.type.kind == 'pointer']
         if a.object.kind == 'record':
             owner = names.owner_of(d, call)
-            return [f'r->{n}.{path} = (void *)wh_put(s, WH_H_{t.bare}, (void *)r->{n}.{path}, {owner});'
+            return [f'r->{n}.{path} = (void *)wh_handle_for(s, WH_H_{t.bare}, (void *)r->{n}.{path}, {owner});'
                     for path, t in d.record_handles(a.object)]
     elif a.kind in ('out', 'inout') and d.handle_name(a.object):
         count = server_count(call, a)
-        put = f'wh_put_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}, {names.owner_of(d, call)});'
+        put = f'wh_handle_for_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}, {names.owner_of(d, call)});'
         return [f'if ({n})', f'\t{put}']
     elif a.kind in ('out', 'inout') and a.array and d.custom(a.object):
         return names.records_each(local(a), a, 'wh_out', server_count(call, a), False)
     elif a.kind == 'cstr':
-        return [f'r->{n}_size = wh_put_string(f, {n});']
+        return [f'r->{n}_size = wh_reply_put_string(f, {n});']
     return []
 
 

@@ -7,7 +7,8 @@ def put(d, a):
     """Returns the function by which a handle in an answer becomes the client's. For the driver's types
     wh_shown() decides."""
     name = d.handle_name(a.object) if a.type.kind in ('pointer', 'array') else None
-    return 'wh_put_made' if name and not d.profile.driver and d.lists['names'].get(name) == 'made' else 'wh_put'
+    made = name and not d.profile.driver and d.lists['names'].get(name) == 'made'
+    return 'wh_handle_for_made' if made else 'wh_handle_for'
 
 
 # These belong to a device or the process: they live on when the context ends that was current.

@@ -64,7 +64,7 @@ static cublasStatus_t ask(uint32_t call, const struct question *w,
 	if (res == CUBLAS_STATUS_SUCCESS) {
 		*n = r->results < 0 ? 0 : r->results < *n ? r->results : *n;
 		c.pos = WH_WIRE_FIXED(*r);
-		wh_take(&c, results, *n, RESULT);
+		wh_reply_take(&c, results, *n, RESULT);
 	}
 	wh_end(&c);
 	return res;

@@ -325,7 +325,7 @@ CUresult wh_quick_rest(struct wh_quick k, size_t size, int status)
 	return res;
 }
 
-void wh_take(struct wh_call *c, void *dst, size_t count, size_t size)
+void wh_reply_take(struct wh_call *c, void *dst, size_t count, size_t size)
 {
 	const struct wh_rsp *r = c->rsp;
 	size_t n = count * size, room = r->size > c->pos ? r->size - c->pos : 0;
@@ -374,7 +374,7 @@ static const char *intern(const char *text, size_t n)
 	return kept;
 }
 
-const char *wh_take_string(struct wh_call *c, uint64_t size)
+const char *wh_reply_take_string(struct wh_call *c, uint64_t size)
 {
 	const struct wh_rsp *r = c->rsp;
 	const char *p = (const char *)c->msg + c->pos;

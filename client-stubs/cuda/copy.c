@@ -25,7 +25,7 @@ static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, 
 	q->size = n;
 	q->async = async;
 	c.pos = sizeof(*q);
-	wh_put(&c, src, n, 1);
+	wh_request_put(&c, src, n, 1);
 	res = async ? wh_post_copy(&c, sizeof(*q)) : wh_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	return res;

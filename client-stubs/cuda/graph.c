@@ -199,9 +199,10 @@ static CUresult ask(uint32_t call, CUstream stream, bool edges, struct wh_rsp_ca
 		    !make_room(info->dependencies)) {
 			res = CUDA_ERROR_OUT_OF_MEMORY;
 		} else {
-			wh_take(&c, kept.nodes, info->dependencies, sizeof(*kept.nodes));
+			wh_reply_take(&c, kept.nodes, info->dependencies, sizeof(*kept.nodes));
 			if (info->edges)
-				wh_take(&c, kept.edges, info->dependencies, sizeof(*kept.edges));
+				wh_reply_take(&c, kept.edges, info->dependencies,
+					      sizeof(*kept.edges));
 		}
 	}
 	wh_end(&c);

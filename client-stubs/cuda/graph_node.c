@@ -84,7 +84,7 @@ static void take_answer(struct wh_call *c, struct node_call *n)
 	n->kept = r->kept;
 	if (n->graphs && r->graphs == n->p.conditional.size) {
 		c->pos = WH_WIRE_FIXED(*r);
-		wh_take(c, n->graphs, r->graphs, sizeof(uint64_t));
+		wh_reply_take(c, n->graphs, r->graphs, sizeof(uint64_t));
 	}
 }
 
@@ -111,9 +111,9 @@ static CUresult send_once(struct node_call *n)
 	put_params(&q->params, n);
 	c.pos = WH_WIRE_FIXED(*q);
 	if (n->ndeps)
-		wh_put(&c, n->deps, n->ndeps, sizeof(uint64_t));
+		wh_request_put(&c, n->deps, n->ndeps, sizeof(uint64_t));
 	if (n->edges)
-		wh_put(&c, n->edges, n->ndeps, sizeof(CUgraphEdgeData));
+		wh_request_put(&c, n->edges, n->ndeps, sizeof(CUgraphEdgeData));
 	q->bytes = put_bytes(&c, n);
 	if (q->bytes == SIZE_MAX) {
 		wh_end(&c);
@@ -621,8 +621,8 @@ static void *take_kernel(struct wh_call *c, uint32_t count, uint32_t bytes)
 	uint32_t i;
 
 	if (param && block) {
-		wh_take(c, param, count, sizeof(*param));
-		wh_take(c, block + count, bytes, 1);
+		wh_reply_take(c, param, count, sizeof(*param));
+		wh_reply_take(c, block + count, bytes, 1);
 		for (i = 0; i < count; i++)
 			block[i] = (uint8_t *)(block + count) +
 				   (param[i].offset < bytes ? param[i].offset : 0);
@@ -649,7 +649,7 @@ static CUresult take_get(struct wh_call *c, uint64_t node, struct answer *a)
 	} else {
 		a->array = malloc(bytes);
 		if (a->array)
-			wh_take(c, a->array, bytes, 1);
+			wh_reply_take(c, a->array, bytes, 1);
 	}
 	if (a->array && keep(node, a->array))
 		return CUDA_SUCCESS;

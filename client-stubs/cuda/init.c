@@ -119,7 +119,7 @@ static CUresult hello(int *devices)
 	q->abi_version = WH_ABI_VERSION;
 	q->api_hash = WH_API_HASH;
 	q->env_size = n;
-	wh_put(&c, env, n, 1);
+	wh_request_put(&c, env, n, 1);
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
 	if (res == CUDA_SUCCESS) {

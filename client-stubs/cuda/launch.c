@@ -85,7 +85,7 @@ static CUresult keep_layout(struct wh_call *c, uint64_t function)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*l = (struct layout) { .function = function, .count = r->count, .total = r->total };
 	c->pos = WH_WIRE_FIXED(*r);
-	wh_take(c, l->param, l->count, sizeof(*l->param));
+	wh_reply_take(c, l->param, l->count, sizeof(*l->param));
 	for (i = 0; i < l->count; i++)
 		if (l->param[i].offset > l->total ||
 		    l->param[i].size > l->total - l->param[i].offset)
@@ -224,7 +224,7 @@ static CUresult send(const struct launch *l, const struct layout *lay, int *valu
 	fill(q, l, bytes);
 	c.pos = WH_WIRE_FIXED(*q);
 	if (l->config.numAttrs)
-		wh_put(&c, l->config.attrs, l->config.numAttrs, sizeof(CUlaunchAttribute));
+		wh_request_put(&c, l->config.attrs, l->config.numAttrs, sizeof(CUlaunchAttribute));
 	if (lay)
 		pack(c.msg + head, lay, l->params.array);
 	else if (bytes)

@@ -83,14 +83,14 @@ bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses);
 #define wh_word(type, field)	(1ULL << offsetof(type, field) / 8)
 void wh_end(struct wh_call *c);
 
-void wh_take(struct wh_call *c, void *dst, size_t count, size_t size);
+void wh_reply_take(struct wh_call *c, void *dst, size_t count, size_t size);
 /*
  * Returns a string of the worker, kept for the life of the process as the library's own would
  * be.
  */
-const char *wh_take_string(struct wh_call *c, uint64_t size);
+const char *wh_reply_take_string(struct wh_call *c, uint64_t size);
 
-static inline void *wh_put(struct wh_call *c, const void *p, size_t count, size_t size)
+static inline void *wh_request_put(struct wh_call *c, const void *p, size_t count, size_t size)
 {
 	void *to = c->msg + c->pos;
 
@@ -107,7 +107,7 @@ static inline size_t wh_string_bytes(const char *s)
 	return s ? wh_wire_bytes(strlen(s) + 1, 1) : 0;
 }
 
-static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
+static inline uint64_t wh_request_put_string(struct wh_call *c, const char *s)
 {
 	size_t n = s ? strlen(s) + 1 : 0;
 
@@ -117,7 +117,7 @@ static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
 	 */
 	if (!n || n > c->size || c->pos > c->size - n)
 		return 0;
-	wh_put(c, s, n, 1);
+	wh_request_put(c, s, n, 1);
 	return n;
 }
 

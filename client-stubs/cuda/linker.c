@@ -81,7 +81,7 @@ CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **
 		return c.result;
 	c.pos = WH_WIRE_FIXED(*q);
 	q->options = n;
-	wh_put(&c, opt, n, sizeof(*opt));
+	wh_request_put(&c, opt, n, sizeof(*opt));
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
 	if (res == CUDA_SUCCESS) {
@@ -115,8 +115,8 @@ static CUresult add_uploaded(CUlinkState state, CUjitInputType type, const char 
 	q->state = (uint64_t)state;
 	q->type = type;
 	q->options = n;
-	wh_put(&c, opt, n, sizeof(*opt));
-	q->name_size = wh_put_string(&c, name);
+	wh_request_put(&c, opt, n, sizeof(*opt));
+	q->name_size = wh_request_put_string(&c, name);
 	res = wh_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	return res;
@@ -179,7 +179,7 @@ static void return_log(struct wh_call *c, uint32_t got, char *to, uint32_t room,
 	size_t pos = c->pos;
 
 	if (to && room)
-		wh_take(c, to, got < room ? got : room, 1);
+		wh_reply_take(c, to, got < room ? got : room, 1);
 	c->pos = pos + wh_wire_bytes(got, 1);
 	if (value)
 		*value = (void *)(uintptr_t)(got < room ? got : room);

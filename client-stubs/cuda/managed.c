@@ -304,7 +304,7 @@ static CUresult send(uint32_t *bad)
 	q->op = batch.op;
 	q->pieces = batch.n;
 	c.pos = WH_WIRE_FIXED(*q);
-	wh_put(&c, batch.piece, batch.n, sizeof(*batch.piece));
+	wh_request_put(&c, batch.piece, batch.n, sizeof(*batch.piece));
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
 	*bad = r->hdr.size >= sizeof(*r) && r->piece < batch.n ? r->piece : 0;

@@ -90,9 +90,9 @@ static void return_options(struct wh_call *c, const struct jit *j, void **values
 		return;
 	c->pos = WH_WIRE_FIXED(*r);
 	if (j->info_size)
-		wh_take(c, j->info, j->info_size, 1);
+		wh_reply_take(c, j->info, j->info_size, 1);
 	if (j->error_size)
-		wh_take(c, j->error, j->error_size, 1);
+		wh_reply_take(c, j->error, j->error_size, 1);
 	memcpy(&wall, &r->wall_time, sizeof(wall));
 	put_number(values, j->info_at, r->info_log);
 	put_number(values, j->error_at, r->error_log);
@@ -132,9 +132,9 @@ static CUresult send_load(struct load *l)
 	q->library_options = l->nlibrary;
 	q->info_log = l->jit.info_size;
 	q->error_log = l->jit.error_size;
-	wh_put(&c, l->parts, l->nparts, sizeof(*l->parts));
-	wh_put(&c, l->jit.option, l->jit.n, sizeof(*l->jit.option));
-	wh_put(&c, l->library, l->nlibrary, sizeof(*l->library));
+	wh_request_put(&c, l->parts, l->nparts, sizeof(*l->parts));
+	wh_request_put(&c, l->jit.option, l->jit.n, sizeof(*l->jit.option));
+	wh_request_put(&c, l->library, l->nlibrary, sizeof(*l->library));
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
 	if (r->hdr.size >= sizeof(*r))

@@ -32,8 +32,8 @@ static bool fetch(char *buf, size_t size)
 		out = r->out <= size ? r->out : 0;
 		err = r->err <= size - out ? r->err : 0;
 		c.pos = WH_WIRE_FIXED(*r);
-		wh_take(&c, buf, out, 1);
-		wh_take(&c, buf + out, err, 1);
+		wh_reply_take(&c, buf, out, 1);
+		wh_reply_take(&c, buf + out, err, 1);
 	}
 	wh_end(&c);
 	/* It prints without the slot, since the reader of a pipe may be slow. */

@@ -27,7 +27,7 @@ static CUresult ask(uint32_t kind, void *owner, const char *name, uint32_t null,
 	q->kind = kind;
 	q->resv = 0;
 	c.pos = WH_WIRE_FIXED(*q);
-	q->name_size = wh_put_string(&c, name);
+	q->name_size = wh_request_put_string(&c, name);
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
 	if (res == CUDA_SUCCESS)

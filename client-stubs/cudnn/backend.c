@@ -28,7 +28,7 @@ static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *el
 		q->hdr.null |= 1;
 	c.pos = fixed;
 	if (elements && behind)
-		wh_put(&c, elements, behind, 1);
+		wh_request_put(&c, elements, behind, 1);
 	res = wh_cudnn_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	return res;
@@ -148,7 +148,7 @@ static uint64_t receive(struct wh_call *c, const struct wh_question *q, const ui
 		return n;
 	}
 	c->pos = WH_WIRE_FIXED(*r);
-	wh_take(c, out, n, size);
+	wh_reply_take(c, out, n, size);
 	for (i = 0; q->type == CUDNN_TYPE_HANDLE && i < n; i++)
 		handles[i] = wh_cudnn_handle((uintptr_t)handles[i]);
 	return n;
@@ -177,7 +177,7 @@ static cudnnStatus_t send_get(uint64_t descriptor, const struct wh_question *abo
 		q->hdr.null |= 1;
 	c.pos = fixed;
 	if (fill)
-		wh_put(&c, out, about->n, size);
+		wh_request_put(&c, out, about->n, size);
 	res = wh_cudnn_run(&c, sizeof(struct wh_rsp_cudnnAttribute));
 	if (res == CUDNN_STATUS_SUCCESS) {
 		*count = ((struct wh_rsp_cudnnAttribute *)c.rsp)->count;

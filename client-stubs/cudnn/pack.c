@@ -294,8 +294,8 @@ static void put_pack(struct wh_call *c, const struct pack *p)
 	uint64_t *pointer;
 	uint32_t i;
 
-	wh_put(c, p->id_of, p->ids, sizeof(p->id_of[0]));
-	pointer = wh_put(c, p->pointer, p->pointers, sizeof(p->pointer[0]));
+	wh_request_put(c, p->id_of, p->ids, sizeof(p->id_of[0]));
+	pointer = wh_request_put(c, p->pointer, p->pointers, sizeof(p->pointer[0]));
 	value = (void *)(c->msg + c->pos);
 	for (i = 0; i < p->pointers; i++) {
 		if (p->place[i] != PLACE_VALUE)

@@ -112,7 +112,7 @@ static ncclResult_t receive(struct wh_call *c, ncclResult_t res, float *time)
 	if (!id)
 		return ncclSystemError;
 	c->pos = WH_WIRE_FIXED(*r);
-	wh_take(c, id, n, sizeof(*id));
+	wh_reply_take(c, id, n, sizeof(*id));
 	if (time)
 		*time = r->time;
 	done(id, n);
@@ -139,8 +139,8 @@ static ncclResult_t send_group(bool together, float *time)
 	q->simulate = time != NULL;
 	q->resv = 0;
 	c.pos = WH_WIRE_FIXED(*q);
-	wh_put(&c, group.op, group.nops, sizeof(*group.op));
-	wh_put(&c, group.more, group.size, 1);
+	wh_request_put(&c, group.op, group.nops, sizeof(*group.op));
+	wh_request_put(&c, group.more, group.size, 1);
 	res = wh_nccl_run(&c, sizeof(struct wh_rsp_whNcclGroup));
 	res = receive(&c, res, time);
 	wh_end(&c);

@@ -19,7 +19,7 @@ void wh_nccl_explain(struct wh_call *c, size_t fixed, uint64_t size)
 	const char *text;
 
 	c->pos = wh_wire_bytes(1, fixed);
-	text = wh_take_string(c, size);
+	text = wh_reply_take_string(c, size);
 	if (text && !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
 		wh_complain("%s", text);
 }
@@ -75,7 +75,7 @@ const char *ncclGetLastError(ncclComm_t comm)
 	if (wh_nccl_run(&c, sizeof(*r)) == ncclSuccess) {
 		r = c.rsp;
 		c.pos = WH_WIRE_FIXED(*r);
-		text = wh_take_string(&c, r->size);
+		text = wh_reply_take_string(&c, r->size);
 	}
 	wh_end(&c);
 	return text ? text : "";

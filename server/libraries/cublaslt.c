@@ -249,7 +249,7 @@ static cublasStatus_t read_question(struct wh_session *s, struct wh_frame *f,
 	f->pos = sizeof(*q);
 	if (f->req_size < sizeof(*q) || q->wanted < 1 || q->wanted > WH_LT_MOST_RESULTS ||
 	    q->algos < 0 || q->algos > q->wanted ||
-	    !wh_take(f, q->algos, sizeof(*out->algo), &algo) ||
+	    !wh_request_take(f, q->algos, sizeof(*out->algo), &algo) ||
 	    !wh_room(f, q->wanted, sizeof(*out->results), (void **)&out->results))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	out->algo = algo;

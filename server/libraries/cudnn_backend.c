@@ -57,7 +57,7 @@ static void *take_elements(struct wh_session *s, struct wh_frame *f,
 
 	f->pos = WH_WIRE_FIXED(*q);
 	if (!q->area)
-		return wh_take(f, bytes, 1, &p) ? p : NULL;
+		return wh_request_take(f, bytes, 1, &p) ? p : NULL;
 	if (!wh_host_range(s, q->area, bytes))
 		return NULL;
 	p = malloc(bytes ? bytes : 1);
@@ -129,7 +129,7 @@ static void elements_out(struct wh_session *s, int32_t type, uint64_t *v, size_t
 	size_t i;
 
 	if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
-		wh_put_array(s, DESCRIPTOR, v, n, owner);
+		wh_handle_for_array(s, DESCRIPTOR, v, n, owner);
 	for (i = 0; type == CUDNN_TYPE_HANDLE && i < n; i++)
 		v[i] = handle_number(s, v[i]);
 }
@@ -143,7 +143,7 @@ static bool wanted_in(struct wh_session *s, struct wh_frame *f,
 	if (q->type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
 		return true;
 	f->pos = WH_WIRE_FIXED(*q);
-	if (!wh_take(f, bytes, 1, &p) || !wh_get_array(s, DESCRIPTOR, p, q->count))
+	if (!wh_request_take(f, bytes, 1, &p) || !wh_get_array(s, DESCRIPTOR, p, q->count))
 		return false;
 	memcpy(room, p, bytes);
 	return true;
@@ -250,9 +250,9 @@ static bool take_parts(struct wh_session *s, struct wh_frame *f,
 			      .has_workspace = q->hdr.null & WH_CUDNN_WORKSPACE };
 	f->pos = WH_WIRE_FIXED(*q);
 	if (p->n > WH_CUDNN_POINTERS || values > p->n ||
-	    !wh_take(f, p->n, sizeof(*p->id), &id) ||
-	    !wh_take(f, p->n, sizeof(*p->pointer), &pointer) ||
-	    !wh_take(f, values, sizeof(struct wh_cudnn_value), &value))
+	    !wh_request_take(f, p->n, sizeof(*p->id), &id) ||
+	    !wh_request_take(f, p->n, sizeof(*p->pointer), &pointer) ||
+	    !wh_request_take(f, values, sizeof(struct wh_cudnn_value), &value))
 		return false;
 	p->id = id;
 	p->pointer = pointer;

@@ -19,7 +19,7 @@ const char *wh_nccl_hint;
 
 uint64_t wh_nccl_put_hint(struct wh_frame *f, ncclResult_t res)
 {
-	return res == ncclSystemError && wh_nccl_hint ? wh_put_string(f, wh_nccl_hint) : 0;
+	return res == ncclSystemError && wh_nccl_hint ? wh_reply_put_string(f, wh_nccl_hint) : 0;
 }
 
 int32_t wh_do_ncclGetUniqueId(struct wh_session *s, struct wh_frame *f)
@@ -94,7 +94,7 @@ int32_t wh_do_whNcclLastError(struct wh_session *s, struct wh_frame *f)
 	if (!l->ncclGetLastError)
 		return wh_library_missing(s, "ncclGetLastError", ncclInvalidUsage);
 	c = wh_nccl_find(s, q->comm);
-	r->size = wh_put_string(f, l->ncclGetLastError(c ? c->real : NULL));
+	r->size = wh_reply_put_string(f, l->ncclGetLastError(c ? c->real : NULL));
 	return ncclSuccess;
 }
 

@@ -114,8 +114,8 @@ static bool take_made(struct group *g, struct wh_frame *f, struct step *t)
 	struct wh_nccl_made *m;
 	void *list;
 
-	if (!wh_take(f, 1, sizeof(*m), (void **)&m) || m->n > most ||
-	    !wh_take(f, 1, wh_nccl_list(kind, m->n), &list))
+	if (!wh_request_take(f, 1, sizeof(*m), (void **)&m) || m->n > most ||
+	    !wh_request_take(f, 1, wh_nccl_list(kind, m->n), &list))
 		return false;
 	m->config.net[WH_NCCL_NAME - 1] = m->config.comm[WH_NCCL_NAME - 1] = 0;
 	t->made = m;
@@ -179,7 +179,7 @@ static ncclResult_t decode(struct group *g, struct wh_frame *f)
 
 	f->pos = WH_WIRE_FIXED(*g->q);
 	if (f->req_size < sizeof(*g->q) || !g->q->count || g->q->count > MAX_OPS ||
-	    !wh_take(f, g->q->count, sizeof(*op), (void **)&op))
+	    !wh_request_take(f, g->q->count, sizeof(*op), (void **)&op))
 		return ncclInvalidArgument;
 	g->step = calloc(g->q->count, sizeof(*g->step));
 	if (!g->step)

@@ -195,7 +195,7 @@ static CUresult primary_before(struct wh_session *s, CUdevice dev)
 /* Of a context in place of the primary one, not even the handle stays: the next one is another. */
 static void stand_in_after(struct wh_session *s, CUdevice dev, bool reset)
 {
-	uint64_t id = wh_put_new(s, WH_H_CUcontext, s->primary, 0);
+	uint64_t id = wh_handle_for_new(s, WH_H_CUcontext, s->primary, 0);
 
 	if (!wh_sms_primary_released(s, dev) && !reset)
 		return;
@@ -218,7 +218,7 @@ static void primary_after(struct wh_session *s, CUdevice dev, CUresult res, bool
 	/* A context that was never given to the client does not matter to it. */
 	if (primary_active(s, dev) || !wh_handles_find(&s->handles, s->primary, WH_H_CUcontext))
 		return;
-	id = wh_put_new(s, WH_H_CUcontext, s->primary, 0);
+	id = wh_handle_for_new(s, WH_H_CUcontext, s->primary, 0);
 	wh_handles_drop_owned(&s->handles, id);
 	destroyed(s, CUDA_SUCCESS, id);
 }

@@ -126,7 +126,7 @@ CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
 	if (f->req_size < sizeof(*q) || q->size > WH_SMALL_BYTES)
 		return CUDA_ERROR_INVALID_VALUE;
 	f->pos = sizeof(*q);
-	if (!wh_take(f, q->size, 1, &bytes))
+	if (!wh_request_take(f, q->size, 1, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	res = small_in(s, q, bytes);
 	if (res == CUDA_SUCCESS)

@@ -204,9 +204,10 @@ static CUresult take_node(struct wh_session *s, struct wh_frame *f, struct node 
 	n->p = &q->params;
 	f->pos = WH_WIRE_FIXED(*q);
 	if (f->req_size < sizeof(*q) || q->edges > 1 || q->resv || !take_target(s, n) ||
-	    !wh_take(f, q->dependencies, sizeof(uint64_t), (void **)&n->deps) ||
-	    (q->edges && !wh_take(f, q->dependencies, sizeof(*n->edges), (void **)&n->edges)) ||
-	    !wh_take(f, q->bytes, 1, &n->bytes) ||
+	    !wh_request_take(f, q->dependencies, sizeof(uint64_t), (void **)&n->deps) ||
+	    (q->edges &&
+	     !wh_request_take(f, q->dependencies, sizeof(*n->edges), (void **)&n->edges)) ||
+	    !wh_request_take(f, q->bytes, 1, &n->bytes) ||
 	    !wh_get_array(s, WH_H_CUgraphNode, n->deps, q->dependencies))
 		return CUDA_ERROR_INVALID_VALUE;
 	return take_params(s, n);
@@ -526,9 +527,9 @@ static CUresult get_kernel(struct wh_session *s, struct wh_frame *f, CUgraphNode
 	memcpy(to, &k, sizeof(k));
 	to->kernelParams = NULL;
 	to->extra = NULL;
-	to->func = (CUfunction)wh_put(s, WH_H_CUfunction, k.func, id);
-	to->kern = (CUkernel)wh_put(s, WH_H_CUkernel, k.kern, id);
-	to->ctx = (CUcontext)wh_put(s, WH_H_CUcontext, k.ctx, 0);
+	to->func = (CUfunction)wh_handle_for(s, WH_H_CUfunction, k.func, id);
+	to->kern = (CUkernel)wh_handle_for(s, WH_H_CUkernel, k.kern, id);
+	to->ctx = (CUcontext)wh_handle_for(s, WH_H_CUcontext, k.ctx, 0);
 	return k.func || k.kern ? put_kernel_args(s, f, &k) : CUDA_SUCCESS;
 }
 
@@ -562,9 +563,9 @@ static CUresult get_copy(struct wh_session *s, struct wh_frame *f, CUgraphNode n
 	if (c->dstMemoryType == CU_MEMORYTYPE_HOST && !named(s, c->dstHost))
 		c->dstHost = NULL;
 	c->srcArray = c->srcMemoryType == CU_MEMORYTYPE_ARRAY ?
-		      (CUarray)wh_put(s, WH_H_CUarray, c->srcArray, 0) : NULL;
+		      (CUarray)wh_handle_for(s, WH_H_CUarray, c->srcArray, 0) : NULL;
 	c->dstArray = c->dstMemoryType == CU_MEMORYTYPE_ARRAY ?
-		      (CUarray)wh_put(s, WH_H_CUarray, c->dstArray, 0) : NULL;
+		      (CUarray)wh_handle_for(s, WH_H_CUarray, c->dstArray, 0) : NULL;
 	return CUDA_SUCCESS;
 }
 
@@ -627,7 +628,7 @@ static CUresult get_memop(struct wh_session *s, struct wh_frame *f, CUgraphNode 
 		return res;
 	memcpy(&r->params.memOp, &p, sizeof(p));
 	r->params.memOp.paramArray = NULL;
-	r->params.memOp.ctx = (CUcontext)wh_put(s, WH_H_CUcontext, p.ctx, 0);
+	r->params.memOp.ctx = (CUcontext)wh_handle_for(s, WH_H_CUcontext, p.ctx, 0);
 	return put_array(f, p.paramArray, p.count, sizeof(*p.paramArray));
 }
 

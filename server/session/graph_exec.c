@@ -39,7 +39,7 @@ CUresult wh_do_cuGraphInstantiateWithParams(struct wh_session *s, struct wh_fram
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r->result = p.result_out;
 	if (p.hErrNode_out)
-		r->node = wh_put(s, WH_H_CUgraphNode, p.hErrNode_out, q->graph);
+		r->node = wh_handle_for(s, WH_H_CUgraphNode, p.hErrNode_out, q->graph);
 	if (res != CUDA_SUCCESS)
 		return res;
 	wh_graph_copied(s, graph, exec);
@@ -68,9 +68,9 @@ CUresult wh_do_cuGraphExecUpdate_v2(struct wh_session *s, struct wh_frame *f)
 	res = s->drv.cuGraphExecUpdate_v2(exec, graph, &info);
 	r->result = info.result;
 	if (info.errorNode)
-		r->node = wh_put(s, WH_H_CUgraphNode, info.errorNode, q->graph);
+		r->node = wh_handle_for(s, WH_H_CUgraphNode, info.errorNode, q->graph);
 	if (info.errorFromNode)
-		r->from = wh_put(s, WH_H_CUgraphNode, info.errorFromNode, q->graph);
+		r->from = wh_handle_for(s, WH_H_CUgraphNode, info.errorFromNode, q->graph);
 	return res;
 }
 

@@ -65,7 +65,7 @@ void wh_context_follow(struct wh_session *s);
 /*
  * Takes the next array of the request: `count` objects of `size` bytes. False if it is incomplete.
  */
-static inline bool wh_take(struct wh_frame *f, size_t count, size_t size, void **out)
+static inline bool wh_request_take(struct wh_frame *f, size_t count, size_t size, void **out)
 {
 	size_t bytes;
 
@@ -78,14 +78,14 @@ static inline bool wh_take(struct wh_frame *f, size_t count, size_t size, void *
 }
 
 /* Takes a string of `size` bytes with its NUL; size 0 means NULL. */
-static inline bool wh_take_string(struct wh_frame *f, uint64_t size, const char **out)
+static inline bool wh_request_take_string(struct wh_frame *f, uint64_t size, const char **out)
 {
 	void *p;
 
 	*out = NULL;
 	if (!size)
 		return true;
-	if (!wh_take(f, size, 1, &p) || ((char *)p)[size - 1])
+	if (!wh_request_take(f, size, 1, &p) || ((char *)p)[size - 1])
 		return false;
 	*out = p;
 	return true;
@@ -126,7 +126,7 @@ static inline bool wh_room_copy(struct wh_frame *f, size_t count, size_t size, v
 }
 
 /* Appends a string, cut to what fits; returns its size with the NUL, or 0 for NULL. */
-static inline uint64_t wh_put_string(struct wh_frame *f, const char *s)
+static inline uint64_t wh_reply_put_string(struct wh_frame *f, const char *s)
 {
 	size_t n = s ? strlen(s) + 1 : 0;
 	void *p;

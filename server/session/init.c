@@ -37,7 +37,8 @@ static bool take_environment(struct wh_frame *f, uint32_t size)
 
 	if (!size)
 		return true;
-	if (size > WH_HELLO_ENV_MAX || !wh_take(f, size, 1, &env) || ((char *)env)[size - 1])
+	if (size > WH_HELLO_ENV_MAX || !wh_request_take(f, size, 1, &env) ||
+	    ((char *)env)[size - 1])
 		return false;
 	for (p = env, end = p + size; p < end; p += strlen(p) + 1)
 		take_variable(p);

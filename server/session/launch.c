@@ -93,7 +93,7 @@ static CUresult take_attributes(struct wh_session *s, struct wh_frame *f, CUlaun
 {
 	f->pos = WH_WIRE_FIXED(struct wh_req_whLaunch);
 	if (c->numAttrs > WH_MAX_LAUNCH_ATTRS ||
-	    !wh_take(f, c->numAttrs, sizeof(*c->attrs), (void **)&c->attrs))
+	    !wh_request_take(f, c->numAttrs, sizeof(*c->attrs), (void **)&c->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	return fix_attributes(s, c->attrs, c->numAttrs);
 }

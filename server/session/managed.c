@@ -126,7 +126,7 @@ CUresult wh_do_whGlobal(struct wh_session *s, struct wh_frame *f)
 	if (f->req_size < sizeof(*q))
 		return CUDA_ERROR_INVALID_VALUE;
 	f->pos = WH_WIRE_FIXED(*q);
-	if (!wh_take_string(f, q->name_size, &name))
+	if (!wh_request_take_string(f, q->name_size, &name))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (q->kind != WH_GLOBAL_MODULE)
 		v.type = WH_H_CUlibrary;
@@ -215,7 +215,7 @@ CUresult wh_do_whManaged(struct wh_session *s, struct wh_frame *f)
 	    !wh_host_range(s, q->buffer, q->size))
 		return CUDA_ERROR_INVALID_VALUE;
 	f->pos = WH_WIRE_FIXED(*q);
-	if (!wh_take(f, q->pieces, sizeof(*p), (void **)&p))
+	if (!wh_request_take(f, q->pieces, sizeof(*p), (void **)&p))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (r->piece = 0; r->piece < q->pieces; r->piece++) {
 		const struct wh_managed_piece *k = &p[r->piece];

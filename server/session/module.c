@@ -90,7 +90,7 @@ static bool take_options(struct wh_frame *f, uint32_t count, struct options *o)
 	uint32_t i;
 
 	*o = (struct options) { .wall = -1, .threads = -1, .info = -1, .error = -1 };
-	if (count > WH_MAX_JIT_OPTIONS || !wh_take(f, count, sizeof(*in), (void **)&in))
+	if (count > WH_MAX_JIT_OPTIONS || !wh_request_take(f, count, sizeof(*in), (void **)&in))
 		return false;
 	for (i = 0; i < count; i++) {
 		if (!plain_option(in[i].option))
@@ -172,7 +172,7 @@ static CUresult make_image(struct wh_session *s, struct wh_frame *f, const struc
 
 	if (!s->upload.buf || s->upload.got != s->upload.total || !q->parts ||
 	    q->parts > WH_MAX_IMAGE_PARTS ||
-	    !wh_take(f, q->parts, sizeof(*part), (void **)&part))
+	    !wh_request_take(f, q->parts, sizeof(*part), (void **)&part))
 		return CUDA_ERROR_INVALID_IMAGE;
 	for (i = 0; i < q->parts; i++)
 		if (!part_ok(s, &part[i]))
@@ -243,7 +243,7 @@ static bool take_library_options(struct wh_frame *f, uint32_t count)
 	const struct wh_jit_option *in;
 	uint32_t i;
 
-	if (count > WH_MAX_JIT_OPTIONS || !wh_take(f, count, sizeof(*in), (void **)&in))
+	if (count > WH_MAX_JIT_OPTIONS || !wh_request_take(f, count, sizeof(*in), (void **)&in))
 		return false;
 	for (i = 0; i < count; i++)
 		if (in[i].option != CU_LIBRARY_BINARY_IS_PRESERVED)
@@ -371,7 +371,7 @@ CUresult wh_do_cuLinkAddData_v2(struct wh_session *s, struct wh_frame *f)
 	f->pos = WH_WIRE_FIXED(*q);
 	if (!wh_get(s, WH_H_CUlinkState, q->state, (void **)&state) || !state)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!take_options(f, q->options, &o) || !wh_take_string(f, q->name_size, &name))
+	if (!take_options(f, q->options, &o) || !wh_request_take_string(f, q->name_size, &name))
 		return CUDA_ERROR_INVALID_VALUE;
 	res = s->drv.cuLinkAddData_v2(state, (CUjitInputType)q->type, s->upload.buf,
 				      s->upload.total, name, o.n, o.key, o.value);

@@ -70,9 +70,9 @@ CUresult wh_do_cuPointerGetAttribute(struct wh_session *s, struct wh_frame *f)
 		return res;
 	memcpy(&value, r->value, sizeof(value));
 	if (a == CU_POINTER_ATTRIBUTE_CONTEXT)
-		value = wh_put(s, WH_H_CUcontext, (void *)value, 0);
+		value = wh_handle_for(s, WH_H_CUcontext, (void *)value, 0);
 	else if (a == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE)
-		value = wh_put(s, WH_H_CUmemoryPool, (void *)value, 0);
+		value = wh_handle_for(s, WH_H_CUmemoryPool, (void *)value, 0);
 	memcpy(r->value, &value, sizeof(value));
 	return CUDA_SUCCESS;
 }
@@ -95,13 +95,13 @@ static CUresult capture_reply(struct wh_session *s, struct wh_frame *f, const st
 	if (c->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
 		return CUDA_SUCCESS;
 	r->id = c->id;
-	r->graph = wh_put(s, WH_H_CUgraph, c->graph, 0);
+	r->graph = wh_handle_for(s, WH_H_CUgraph, c->graph, 0);
 	r->dependencies = c->count;
 	if (!wh_room(f, c->count, sizeof(CUgraphNode), &nodes))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (c->count)
 		memcpy(nodes, c->nodes, c->count * sizeof(CUgraphNode));
-	wh_put_array(s, WH_H_CUgraphNode, nodes, c->count, r->graph);
+	wh_handle_for_array(s, WH_H_CUgraphNode, nodes, c->count, r->graph);
 	if (!c->edges)
 		return CUDA_SUCCESS;
 	if (!wh_room(f, c->count, sizeof(CUgraphEdgeData), &edges))

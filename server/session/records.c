@@ -204,8 +204,9 @@ CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 void wh_out_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 {
 	if (d->resType == CU_RESOURCE_TYPE_ARRAY)
-		d->res.array.hArray = (CUarray)wh_put(s, WH_H_CUarray, d->res.array.hArray, 0);
+		d->res.array.hArray = (CUarray)wh_handle_for(s, WH_H_CUarray,
+							     d->res.array.hArray, 0);
 	else if (d->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
-		d->res.mipmap.hMipmappedArray = (CUmipmappedArray)wh_put(s,
+		d->res.mipmap.hMipmappedArray = (CUmipmappedArray)wh_handle_for(s,
 			WH_H_CUmipmappedArray, d->res.mipmap.hMipmappedArray, 0);
 }

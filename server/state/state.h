@@ -238,7 +238,8 @@ static inline bool wh_get_array(struct wh_session *s, unsigned int type, void *a
  * its type (wh_shown(), from the lines `names` of cuda-api/cuda.api), since the object that the
  * driver names need not be the one that the client was given.
  */
-static inline uint64_t wh_put(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
+static inline uint64_t wh_handle_for(struct wh_session *s, unsigned int type, void *real,
+				     uint64_t owner)
 {
 	/* The default streams have no handle: their values stay as they are. */
 	if (type == WH_H_CUstream && (uintptr_t)real <= (uintptr_t)CU_STREAM_PER_THREAD)
@@ -247,15 +248,15 @@ static inline uint64_t wh_put(struct wh_session *s, unsigned int type, void *rea
 }
 
 /* The same for an object that a call of the client has made, or got for good: the flag +makes. */
-static inline uint64_t wh_put_new(struct wh_session *s, unsigned int type, void *real,
-				  uint64_t owner)
+static inline uint64_t wh_handle_for_new(struct wh_session *s, unsigned int type, void *real,
+					 uint64_t owner)
 {
 	return wh_handles_put(&s->handles, real, type, owner);
 }
 
 /* The same for a library's types with `names made`: gives a handle that exists already, or 0. */
-static inline uint64_t wh_put_made(struct wh_session *s, unsigned int type, void *real,
-				   uint64_t owner)
+static inline uint64_t wh_handle_for_made(struct wh_session *s, unsigned int type, void *real,
+					  uint64_t owner)
 {
 	return wh_handles_find(&s->handles, real, type) ?
 	       wh_handles_put(&s->handles, real, type, owner) : 0;
@@ -272,14 +273,14 @@ static inline uint64_t wh_retain(struct wh_session *s, unsigned int type, void *
 	return wh_handles_retain(&s->handles, real, type, owner);
 }
 
-static inline void wh_put_array(struct wh_session *s, unsigned int type, void *array,
-				size_t count, uint64_t owner)
+static inline void wh_handle_for_array(struct wh_session *s, unsigned int type, void *array,
+				       size_t count, uint64_t owner)
 {
 	uint64_t *p = array;
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		p[i] = wh_put(s, type, (void *)(uintptr_t)p[i], owner);
+		p[i] = wh_handle_for(s, type, (void *)(uintptr_t)p[i], owner);
 }
 
 static inline void wh_drop(struct wh_session *s, uint64_t id)

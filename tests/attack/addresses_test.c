@@ -116,7 +116,7 @@ static struct wh_req_cudnnBackendExecute *executed(struct wh_session *s)
 	struct wh_req_cudnnBackendExecute *e = request(s, 0, FIXED(*e) + 32);
 
 	e->handle.id = object[WH_H_cudnnHandle_t];
-	e->plan = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3020, 0);
+	e->plan = wh_handle_for(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3020, 0);
 	e->pointers = 1;
 	return e;
 }
@@ -141,7 +141,7 @@ static void test_libraries(struct wh_session *s)
 	r->count = 16;
 	twice(s, WH_LIB_curand, WH_CALL_whCurandGenerate, sizeof(*r), &r->out, "random_numbers");
 	f = request(s, 0, sizeof(*f));
-	f->pack = wh_put(s, WH_H_cudnnFusedOpsVariantParamPack_t, (void *)0x3000, 0);
+	f->pack = wh_handle_for(s, WH_H_cudnnFusedOpsVariantParamPack_t, (void *)0x3000, 0);
 	f->label = CUDNN_PTR_XDATA;
 	twice(s, WH_LIB_cudnn, WH_CALL_cudnnSetFusedOpsVariantParamPackAttribute, sizeof(*f),
 	      &f->value, "parameter_of_fused_operations");
@@ -158,7 +158,7 @@ static void test_libraries(struct wh_session *s)
 	ok(ask(s, WH_LIB_cufft, WH_CALL_cufftExecC2C, sizeof(*x)) == CUFFT_INVALID_VALUE &&
 	   !reached, "execution_of_cufft_past_the_end_of_its_output");
 	a = request(s, 0, FIXED(*a) + 8);
-	a->descriptor = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3010, 0);
+	a->descriptor = wh_handle_for(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3010, 0);
 	a->name = CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS;
 	a->type = CUDNN_TYPE_VOID_PTR;
 	a->count = 1;
@@ -528,7 +528,7 @@ static int32_t launch_with(struct wh_session *s, CUlaunchAttributeID id)
 	struct wh_req_whLaunch *q = request(s, 0, size);
 	CUlaunchAttribute *a = (void *)((uint8_t *)q + FIXED(*q));
 
-	q->function = wh_put(s, WH_H_CUfunction, (void *)0x4000, 0);
+	q->function = wh_handle_for(s, WH_H_CUfunction, (void *)0x4000, 0);
 	q->attrs = 1;
 	a->id = id;
 	return ask(s, 0, WH_CALL_whLaunch, size);

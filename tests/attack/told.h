@@ -162,7 +162,7 @@ static void make_objects(struct wh_session *s)
 	plan->type = CUFFT_C2C;
 	plan->batch = 1;
 	ask(s, WH_LIB_cufft, WH_CALL_cufftMakePlan1d, sizeof(*plan));
-	object[WH_H_cublasLtHandle_t] = wh_put(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
+	object[WH_H_cublasLtHandle_t] = wh_handle_for(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
 	make_object(s, WH_LIB_cusparse, WH_CALL_cusparseCreate, WH_H_cusparseHandle_t);
 	make_object(s, WH_LIB_cusolver, WH_CALL_cusolverDnCreate, WH_H_cusolverDnHandle_t);
 	make_object(s, WH_LIB_cusolver, WH_CALL_cusolverSpCreate, WH_H_cusolverSpHandle_t);
@@ -208,7 +208,7 @@ static void build(struct wh_session *s, const struct call *c, enum what what, in
 			break;
 		case HANDLE:
 			put(q + f->at, f->value == WH_H_CUcontext ? context :
-			    wh_put(s, f->value, (void *)(0x1000 + f->value * 16), 0), 8);
+			    wh_handle_for(s, f->value, (void *)(0x1000 + f->value * 16), 0), 8);
 			break;
 		case HOST:
 			put(q + f->at, (uintptr_t)s->data, f->bytes);
@@ -315,9 +315,9 @@ static struct wh_req_whGraphNode *node(struct wh_session *s, uint32_t op, CUgrap
 	struct wh_req_whGraphNode *q = request(s, 0, sizeof(*q) + 64);
 
 	q->op = op;
-	q->graph = op == WH_NODE_EXEC ? wh_put_new(s, WH_H_CUgraphExec, (void *)0x2000, 0) :
-					wh_put(s, WH_H_CUgraph, (void *)0x2010, 0);
-	q->node = wh_put(s, WH_H_CUgraphNode, (void *)0x2020, 0);
+	q->graph = op == WH_NODE_EXEC ? wh_handle_for_new(s, WH_H_CUgraphExec, (void *)0x2000, 0) :
+					wh_handle_for(s, WH_H_CUgraph, (void *)0x2010, 0);
+	q->node = wh_handle_for(s, WH_H_CUgraphNode, (void *)0x2020, 0);
 	q->params.type = type;
 	return q;
 }

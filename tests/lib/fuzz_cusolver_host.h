@@ -269,6 +269,6 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_cusparse] = &p;
 	s->library[WH_LIB_cusolver] = &l;
 	s->drv.cuCtxSetCurrent = (void *)quiet;
-	context = wh_put(s, WH_H_CUcontext, (void *)0x1000, 0);
+	context = wh_handle_for(s, WH_H_CUcontext, (void *)0x1000, 0);
 	session = s;
 }

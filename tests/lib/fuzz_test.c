@@ -258,8 +258,8 @@ int main(int argc, char **argv)
 	say_hello(s);
 	test_envelope(s);
 	test_versions(s);
-	library_context = wh_put(s, WH_H_CUcontext, (void *)0x1000, 0);
-	library_stream = wh_put(s, WH_H_CUstream, (void *)0x9990, 0);
+	library_context = wh_handle_for(s, WH_H_CUcontext, (void *)0x1000, 0);
+	library_stream = wh_handle_for(s, WH_H_CUstream, (void *)0x9990, 0);
 	make_handles(s);
 	test_handles(s);
 	test_host_numbers(s);

@@ -60,10 +60,10 @@ static void make_handles(struct wh_session *s)
 			       next() % 2));
 	/* An object that the library never looks into may have any value. */
 	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
-	keep_handle(wh_put(s, type, (void *)0x7770, 0));
-	keep_handle(wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0));
-	keep_handle(wh_put(s, WH_H_cublasLtHandle_t, (void *)0x7790, 0));
-	keep_handle(wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0));
+	keep_handle(wh_handle_for(s, type, (void *)0x7770, 0));
+	keep_handle(wh_handle_for(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0));
+	keep_handle(wh_handle_for(s, WH_H_cublasLtHandle_t, (void *)0x7790, 0));
+	keep_handle(wh_handle_for(s, WH_H_nvmlDevice_t, (void *)0x8880, 0));
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_cusparseCreate, sizeof(struct wh_req_cusparseCreate)) && !p->hdr.result)
 		keep_handle(p->handle);
@@ -72,14 +72,14 @@ static void make_handles(struct wh_session *s)
 	if (!ask(s, WH_CALL_cusparseCreateDnVec, sizeof(*d)) && !made->hdr.result)
 		keep_handle(made->dnVecDescr);
 	type = WH_H_cusparseHandle_t + 1 + next() % (WH_H_cusparse_END - WH_H_cusparseHandle_t - 1);
-	keep_handle(wh_put(s, type, (void *)0x6670, 0));
+	keep_handle(wh_handle_for(s, type, (void *)0x6670, 0));
 	/*
 	 * The handles are for dense, for sparse and for refactorization, each followed by the
 	 * types of its information.
 	 */
 	type = WH_H_cusolverDnHandle_t + next() % (WH_H_cusolver_END - WH_H_cusolverDnHandle_t);
 	if (type > WH_H_cusolverRfHandle_t) {
-		keep_handle(wh_put(s, type, (void *)0x6680, 0));
+		keep_handle(wh_handle_for(s, type, (void *)0x6680, 0));
 		return;
 	}
 	request(s, 0, 64);

@@ -339,7 +339,7 @@ static int copy_in(struct wh_session *s, uint64_t host, uint64_t n)
 {
 	struct wh_req_cuMemcpyHtoD_v2 *q = request(s, WH_CALL_cuMemcpyHtoD_v2, sizeof(*q));
 
-	q->hdr.ctx = wh_put(s, WH_H_CUcontext, (void *)0x6000, 0);
+	q->hdr.ctx = wh_handle_for(s, WH_H_CUcontext, (void *)0x6000, 0);
 	q->dstDevice = 0x7000;
 	q->srcHost = host;
 	q->ByteCount = n;

@@ -115,7 +115,7 @@ static void make_handles(struct wh_session *s)
 
 	for (type = 1; type < WH_H_TYPES; type++)
 		for (i = 0; i < 3; i++)
-			keep_handle(wh_put(s, type,
+			keep_handle(wh_handle_for(s, type,
 					   (void *)(uintptr_t)(0x100000 + type * 256 + i * 16),
 					   any_handle()));
 }

@@ -196,7 +196,7 @@ static void test_bounds(struct wh_session *s, const struct ask good)
 
 static void test_contexts(struct wh_session *s, struct ask a)
 {
-	uint64_t other = wh_put(s, WH_H_CUcontext, (CUcontext)0x220, 0);
+	uint64_t other = wh_handle_for(s, WH_H_CUcontext, (CUcontext)0x220, 0);
 	int streams = seen.streams;
 
 	copy(s, &a);
@@ -215,7 +215,7 @@ static void test_ends(struct wh_session *s, uint64_t module, const struct ask a)
 
 	wh_drop(s, module);
 	ok(refused(s, &a, CUDA_ERROR_NOT_FOUND), "variables_end_with_their_module");
-	again = wh_put(s, WH_H_CUmodule, (CUmodule)0x120, 0);
+	again = wh_handle_for(s, WH_H_CUmodule, (CUmodule)0x120, 0);
 	look_up(s, again, "a", 0);
 	ok(copy(s, &a) == 0, "and_begin_with_the_next_one_at_the_same_place");
 }
@@ -230,8 +230,8 @@ int main(int argc, char **argv)
 	tap_plan(25);
 	say_hello(s);
 	fill_driver(s);
-	module = wh_put(s, WH_H_CUmodule, (CUmodule)0x110, 0);
-	ctx = wh_put(s, WH_H_CUcontext, (CUcontext)0x210, 0);
+	module = wh_handle_for(s, WH_H_CUmodule, (CUmodule)0x110, 0);
+	ctx = wh_handle_for(s, WH_H_CUcontext, (CUcontext)0x210, 0);
 	good = (struct ask) { ctx, (uintptr_t)s->data + 4096, 1024, WH_MANAGED_IN, 1,
 			      { { A + 8, 16, 64 } } };
 	test_names(s, module);

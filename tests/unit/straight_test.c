@@ -55,7 +55,7 @@ static struct wh_req_whLaunch *begin(uint64_t function)
 
 	memset(q, 0, WH_WIRE_FIXED(*q));
 	q->hdr.call = WH_CALL_whLaunch;
-	q->hdr.ctx = wh_put(s, WH_H_CUcontext, (void *)CONTEXT, 0);
+	q->hdr.ctx = wh_handle_for(s, WH_H_CUcontext, (void *)CONTEXT, 0);
 	q->hdr.capture_mode = wh_self.capture_mode;
 	q->grid[0] = q->grid[1] = q->grid[2] = 1;
 	q->block[0] = 32;
@@ -130,7 +130,7 @@ static void test_context(uint64_t function)
 {
 	struct wh_req_whLaunch *q = begin(function);
 
-	q->hdr.ctx = wh_put(s, WH_H_CUcontext, (void *)(CONTEXT + 0x100), 0);
+	q->hdr.ctx = wh_handle_for(s, WH_H_CUcontext, (void *)(CONTEXT + 0x100), 0);
 	ok(send_launch() == WH_OK && current == (CUcontext)(CONTEXT + 0x100),
 	   named("another_context_is_entered_before_a_launch"));
 	begin(function);
