@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program wormhole-server.
-DAEMON := main children worker log admit loop sockets tenants control probe versions audit
+DAEMON := main children worker log admit loop sockets tenants control probe versions judge
 DAEMON += isolation uids namespaces code_cache notes places ranks usage cdi parts environment faults uid_range

@@ -84,7 +84,7 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
-		if (!wh_audit_reap(pid, status) && !wh_uid_range_reap(pid) &&
+		if (!wh_judge_reap(pid, status) && !wh_uid_range_reap(pid) &&
 		    !wh_uids_reap(pid) && !wh_parts_reap(pid)) {
 			wh_usage_ended(pid, &usage);
 			wh_tenants_reap(pid, status);
@@ -236,13 +236,13 @@ static int serve(bool background)
 	if (background)
 		close_terminal(ready, null);
 	/* This child lives on and inherits our standard error, which is the log from here on. */
-	if (!wh_audit_start())
+	if (!wh_judge_start())
 		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
 	/* Reap children that ended before anybody listened for that. */
 	reap();
 	wh_loop_run();
 	wh_control_stop();
-	wh_audit_stop();
+	wh_judge_stop();
 	wh_uids_stop();
 	wh_tenants_stop();
 	wh_log_stop();

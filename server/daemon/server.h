@@ -3,7 +3,7 @@
  * Declarations shared by the parts of wormhole-server: one process, one thread, one loop. main.c
  * owns the command line and the life of the process, children.c what it forks, loop.c its events,
  * tenants.c tenants and workers, control.c the control socket, probe.c what the devices are,
- * audit.c the driver's own figures.
+ * judge.c the driver's own figures.
  */
 #ifndef WORMHOLE_SERVER_H
 #define WORMHOLE_SERVER_H
@@ -237,12 +237,12 @@ bool wh_faults_seen(void);	/* since the last call */
 bool wh_notes_write(char *err, size_t err_size);
 void wh_notes_remove(void);
 
-/* --- audit.c --------------------------------------------------------------------------- */
+/* --- judge.c --------------------------------------------------------------------------- */
 
-bool wh_audit_start(void);
-bool wh_audit_reap(pid_t pid, int status);	/* true: it was the reader */
-void wh_audit_stop(void);
-pid_t wh_audit_pid(void);	/* the process that reads the figures; 0: none */
+bool wh_judge_start(void);
+bool wh_judge_reap(pid_t pid, int status);	/* true: it was the reader */
+void wh_judge_stop(void);
+pid_t wh_judge_pid(void);	/* the process that reads the figures; 0: none */
 
 /* --- usage.c -------------------------------------------------------------------------- */
 

@@ -44,5 +44,5 @@ uint64_t wh_usage_of(const struct wh_tenant *t)
 
 uint64_t wh_usage_own(void)
 {
-	return wh_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + living(wh_audit_pid());
+	return wh_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + living(wh_judge_pid());
 }

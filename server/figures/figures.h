@@ -86,7 +86,7 @@ struct wh_held {
 };
 
 /* A tenant, as its owner knows it. A worker can influence only `usage`. */
-struct wh_audited {
+struct wh_judged {
 	const char *name;
 	const struct wh_device_limit *limit;
 	struct wh_tenant_usage *usage;
@@ -94,14 +94,14 @@ struct wh_audited {
 	pid_t pid[WH_TENANT_WORKERS];	/* 0: the account is free */
 };
 
-struct wh_audit {
+struct wh_judge {
 	const struct wh_device *device;
 	unsigned int devices;
 	/* bytes beyond its limit that a tenant may hold, if its handlers know them */
 	uint64_t slack;
 	uint64_t unseen;	/* such bytes that they do not know */
 	/* Moves to the next tenant; *at begins as 0. False: there are no more. */
-	bool (*next)(unsigned int *at, struct wh_audited *t);
+	bool (*next)(unsigned int *at, struct wh_judged *t);
 	wh_say_fn say;
 	/* These belong to judge.c. */
 	unsigned int blind;
@@ -116,6 +116,6 @@ int wh_figures_receive(int fd, struct wh_figures *f);
  * Notes the figures, and stops a worker of a tenant that holds too much for too long. True: a
  * tenant holds more than it may, and the next readings decide.
  */
-bool wh_audit_use(struct wh_audit *a, const struct wh_figures *f);
+bool wh_judge_use(struct wh_judge *a, const struct wh_figures *f);
 
 #endif

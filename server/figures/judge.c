@@ -35,7 +35,7 @@ int wh_figures_receive(int fd, struct wh_figures *f)
 
 /* --- Figures ---------------------------------------------------------------------- */
 
-static int device_of(const struct wh_audit *a, const char *uuid)
+static int device_of(const struct wh_judge *a, const char *uuid)
 {
 	unsigned int i;
 
@@ -56,7 +56,7 @@ static const struct wh_figure_of *figure_of(const struct wh_figures *f, pid_t pi
 }
 
 /* The worker's account only shows the figure; the owner's own copy decides. */
-static bool note(const struct wh_audited *t, int account, int device, const struct wh_figures *all)
+static bool note(const struct wh_judged *t, int account, int device, const struct wh_figures *all)
 {
 	const struct wh_figure_of *f = figure_of(all, t->pid[account]);
 	struct wh_device_usage *u = &t->usage->worker[account].device[device];
@@ -76,7 +76,7 @@ static bool note(const struct wh_audited *t, int account, int device, const stru
  * Returns the worker that holds most beyond what its handlers counted; -1: there is no figure at
  * all.
  */
-static int worst(const struct wh_audited *t, int device, uint64_t bound)
+static int worst(const struct wh_judged *t, int device, uint64_t bound)
 {
 	uint64_t beyond, most = 0, counted, held;
 	int i, out = -1;
@@ -100,7 +100,7 @@ static int worst(const struct wh_audited *t, int device, uint64_t bound)
 	return out;
 }
 
-static void stop_worst(const struct wh_audit *a, const struct wh_audited *t, int device,
+static void stop_worst(const struct wh_judge *a, const struct wh_judged *t, int device,
 		       uint64_t held, uint64_t bound)
 {
 	int account = worst(t, device, bound);
@@ -114,7 +114,7 @@ static void stop_worst(const struct wh_audit *a, const struct wh_audited *t, int
 	t->held->driver[account][device] = 0;
 }
 
-static uint64_t held_by_all(const struct wh_audited *t, int device)
+static uint64_t held_by_all(const struct wh_judged *t, int device)
 {
 	uint64_t held = 0;
 	int i;
@@ -126,7 +126,7 @@ static uint64_t held_by_all(const struct wh_audited *t, int device)
 }
 
 /* Has any worker a call under way whose memory is seen only after the call? */
-static bool takes(const struct wh_audited *t)
+static bool takes(const struct wh_judged *t)
 {
 	int i;
 
@@ -141,7 +141,7 @@ static bool takes(const struct wh_audited *t)
  * A lower limit ends nothing. The memory that is held then may be held until it is given back, but
  * no more than that.
  */
-static uint64_t bound_of(const struct wh_audited *t, int device, uint64_t held)
+static uint64_t bound_of(const struct wh_judged *t, int device, uint64_t held)
 {
 	uint64_t quota = t->limit[device].memory, *bound = &t->held->bound[device];
 
@@ -153,7 +153,7 @@ static uint64_t bound_of(const struct wh_audited *t, int device, uint64_t held)
 	return *bound;
 }
 
-static bool may_hold(const struct wh_audit *a, const struct wh_audited *t, int device,
+static bool may_hold(const struct wh_judge *a, const struct wh_judged *t, int device,
 		     uint64_t held, uint64_t bound)
 {
 	uint64_t counted = wh_tenant_memory(t->usage, (unsigned int)device);
@@ -167,7 +167,7 @@ static bool may_hold(const struct wh_audit *a, const struct wh_audited *t, int d
 }
 
 /* Returns true if the tenant holds more than it may. */
-static bool judge(const struct wh_audit *a, const struct wh_audited *t, int device)
+static bool judge(const struct wh_judge *a, const struct wh_judged *t, int device)
 {
 	uint64_t held = held_by_all(t, device), bound = bound_of(t, device, held);
 
@@ -183,7 +183,7 @@ static bool judge(const struct wh_audit *a, const struct wh_audited *t, int devi
 }
 
 /* Warns if workers hold memory, but the driver names none of them. */
-static void mind_blindness(struct wh_audit *a, bool hold, bool seen)
+static void mind_blindness(struct wh_judge *a, bool hold, bool seen)
 {
 	a->blind = hold && !seen ? a->blind + 1 : 0;
 	if (a->blind < BLIND_READINGS || a->said_blind)
@@ -193,11 +193,11 @@ static void mind_blindness(struct wh_audit *a, bool hold, bool seen)
 	       "numbers: memory behind the handlers is not noticed; run the server in the host's");
 }
 
-bool wh_audit_use(struct wh_audit *a, const struct wh_figures *f)
+bool wh_judge_use(struct wh_judge *a, const struct wh_figures *f)
 {
 	bool hold = false, seen = false, over = false;
 	int device = device_of(a, f->uuid), i;
-	struct wh_audited t = { 0 };
+	struct wh_judged t = { 0 };
 	unsigned int at = 0;
 
 	if (device < 0) {

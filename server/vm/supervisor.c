@@ -3,7 +3,7 @@
  * wormhole-supervisor: keeps one worker waiting for each part of each window of this server VM, on
  * the CPUs that it is given. This file owns the processes: when a worker ends, in whatever way, it
  * starts the next one. Windows are tenants (windows.c). The host changes their limits (channel.c),
- * and the driver's figures show whether they keep to them (audit.c). The supervisor itself touches
+ * and the driver's figures show whether they keep to them (judge.c). The supervisor itself touches
  * neither windows nor GPU.
  */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "tenant/clock.h"
-#include "vm/audit.h"
+#include "vm/judge.h"
 #include "vm/channel.h"
 #include "vm/cpulist.h"
 #include "vm/groups.h"
@@ -271,7 +271,7 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
-		w = wh_audit_reap(pid, status) ? NULL : find(pid);
+		w = wh_judge_reap(pid, status) ? NULL : find(pid);
 		if (w)
 			ended(w, status, &used);
 	}
@@ -339,7 +339,7 @@ static void serve_host(void)
 	 * figures.
 	 */
 	if (wh_channel_serve())
-		wh_audit_wanted();
+		wh_judge_wanted();
 }
 
 static int sooner(int64_t a, int64_t b)
@@ -357,18 +357,18 @@ static void supervise(int channel)
 	int sig = 0;
 
 	do {
-		fds[2].fd = wh_audit_fd();
-		if (poll(fds, 3, sooner(start_due(), wh_audit_due())) < 1)
+		fds[2].fd = wh_judge_fd();
+		if (poll(fds, 3, sooner(start_due(), wh_judge_due())) < 1)
 			continue;
 		if (fds[1].revents)
 			serve_host();
 		if (fds[2].revents)
-			wh_audit_read();
+			wh_judge_read();
 		if (fds[0].revents)
 			sig = take_signal(fds[0].fd);
 	} while (!sig);
 	say("info", "supervisor: signal %d: ending all workers", sig);
-	wh_audit_stop();
+	wh_judge_stop();
 	kill_all();
 	wh_worker_groups_stop();
 }
@@ -615,15 +615,15 @@ static bool start_tenants(void)
 	return false;
 }
 
-static void start_audit(void)
+static void start_judge(void)
 {
-	const struct wh_audit_options o = {
+	const struct wh_judge_options o = {
 		.worker = opt.worker, .backend = opt.backend, .nvml = opt.nvml, .slack = opt.slack,
 		.device = devices.device, .devices = devices.devices, .say = say,
 	};
 
 	if (wh_window_tenant(0))
-		wh_audit_start(&o);
+		wh_judge_start(&o);
 }
 
 static int open_channel(void)
@@ -648,7 +648,7 @@ int main(int argc, char **argv)
 		opt.worker = beside_this_program("wormhole-worker");
 	if (check_machine() || read_windows(&info) || plan(&info))
 		return 1;
-	if (!wh_audit_devices(opt.worker, opt.backend, &devices)) {
+	if (!wh_judge_devices(opt.worker, opt.backend, &devices)) {
 		say("error", "%s", devices.error);
 		return 1;
 	}
@@ -660,7 +660,7 @@ int main(int argc, char **argv)
 		return 1;
 	say(wh_worker_groups_start(nworkers, opt.memory, err, sizeof(err)) ? "info" : "warn",
 	    "%s", err);
-	start_audit();
+	start_judge();
 	supervise(channel);
 	return 0;
 }

@@ -300,14 +300,14 @@ void *wh_windows_look(uint32_t *size)
 	return all;
 }
 
-bool wh_windows_next(unsigned int *at, struct wh_audited *out)
+bool wh_windows_next(unsigned int *at, struct wh_judged *out)
 {
 	struct window *t = &tenant[*at];
 
 	if (*at >= ntenants)
 		return false;
 	++*at;
-	*out = (struct wh_audited){
+	*out = (struct wh_judged){
 		.name = t->name, .limit = t->limit, .usage = t->file.usage, .held = &t->held,
 	};
 	memcpy(out->pid, t->pid, sizeof(t->pid));

@@ -42,7 +42,7 @@ void *wh_windows_look(uint32_t *size);
 
 /* Returns the CPU time of all living workers. */
 uint64_t wh_windows_cpu_ns(void);
-/* This is the `next` of struct wh_audit. */
-bool wh_windows_next(unsigned int *at, struct wh_audited *out);
+/* This is the `next` of struct wh_judge. */
+bool wh_windows_next(unsigned int *at, struct wh_judged *out);
 
 #endif

@@ -24,11 +24,11 @@ static struct wh_tenant_usage *usage;
 static struct wh_held held;
 static pid_t pid[2];
 
-static bool next(unsigned int *at, struct wh_audited *t)
+static bool next(unsigned int *at, struct wh_judged *t)
 {
 	if ((*at)++)
 		return false;
-	*t = (struct wh_audited) {
+	*t = (struct wh_judged) {
 		.name = "t", .limit = limit, .usage = usage, .held = &held, .pid = { pid[0], pid[1] },
 	};
 	return true;
@@ -40,7 +40,7 @@ static void say(const char *level, const char *format, ...)
 	(void)format;
 }
 
-static struct wh_audit audit = {
+static struct wh_judge judge = {
 	.device = &device, .devices = 1, .slack = SLACK, .unseen = UNSEEN, .next = next, .say = say,
 };
 
@@ -88,7 +88,7 @@ static void read_again(unsigned int times, uint64_t first, uint64_t second)
 	f.figure[0] = (struct wh_figure_of) { .pid = (uint32_t)pid[0], .bytes = first };
 	f.figure[1] = (struct wh_figure_of) { .pid = (uint32_t)pid[1], .bytes = second };
 	while (times--)
-		wh_audit_use(&audit, &f);
+		wh_judge_use(&judge, &f);
 }
 
 static void begin(uint64_t first, uint64_t second)

@@ -25,7 +25,7 @@ static struct {
 
 /* --- Tenants ---------------------------------------------------------------------- */
 
-static bool next(unsigned int *at, struct wh_audited *out)
+static bool next(unsigned int *at, struct wh_judged *out)
 {
 	static struct wh_tenant *t;
 	int i;
@@ -34,7 +34,7 @@ static bool next(unsigned int *at, struct wh_audited *out)
 	if (!t)
 		return false;
 	*at = 1;
-	*out = (struct wh_audited){
+	*out = (struct wh_judged){
 		.name = t->name, .limit = t->limit, .usage = t->file.usage, .held = &t->held,
 	};
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
@@ -42,7 +42,7 @@ static bool next(unsigned int *at, struct wh_audited *out)
 	return true;
 }
 
-static struct wh_audit audit = { .next = next, .say = wh_say };
+static struct wh_judge judge = { .next = next, .say = wh_say };
 
 /* --- The reading process ---------------------------------------------------------- */
 
@@ -64,10 +64,10 @@ static void on_figures(int fd, void *arg)
 	if (n < 0)
 		close_reader();
 	else if (n)
-		wh_audit_use(&audit, &f);
+		wh_judge_use(&judge, &f);
 }
 
-bool wh_audit_start(void)
+bool wh_judge_start(void)
 {
 	char period[16];
 	char *argv[] = { "wormhole-figures", "--figures", "--backend", (char *)wh_server.backend,
@@ -75,10 +75,10 @@ bool wh_audit_start(void)
 			 (char *)wh_server.nvml, NULL };
 	int pair[2];
 
-	audit.device = wh_server.device;
-	audit.devices = wh_server.devices;
-	audit.slack = wh_server.slack;
-	audit.unseen = UNSEEN;
+	judge.device = wh_server.device;
+	judge.devices = wh_server.devices;
+	judge.slack = wh_server.slack;
+	judge.unseen = UNSEEN;
 	if (wh_server.nvml && !strcmp(wh_server.nvml, "none"))
 		return true;
 	snprintf(period, sizeof(period), "%u", wh_server.period_ms);
@@ -97,7 +97,7 @@ bool wh_audit_start(void)
 /*
  * The process ends by itself, with status 0, if it can read nothing; any other end is an accident.
  */
-bool wh_audit_reap(pid_t pid, int status)
+bool wh_judge_reap(pid_t pid, int status)
 {
 	if (pid != reader.pid)
 		return false;
@@ -106,16 +106,16 @@ bool wh_audit_reap(pid_t pid, int status)
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return true;
 	wh_say("warn", "the process that reads NVML ended with status %#x; starting another", status);
-	wh_audit_start();
+	wh_judge_start();
 	return true;
 }
 
-pid_t wh_audit_pid(void)
+pid_t wh_judge_pid(void)
 {
 	return reader.pid;
 }
 
-void wh_audit_stop(void)
+void wh_judge_stop(void)
 {
 	close_reader();
 	if (reader.pid > 0)

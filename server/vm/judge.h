@@ -4,8 +4,8 @@
  * kernel, on this VM's CPUs. As long as no worker uses any of them, nothing has changed and the
  * driver is not asked.
  */
-#ifndef WORMHOLE_VM_AUDIT_H
-#define WORMHOLE_VM_AUDIT_H
+#ifndef WORMHOLE_VM_JUDGE_H
+#define WORMHOLE_VM_JUDGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 #include "figures/figures.h"
 
-struct wh_audit_options {
+struct wh_judge_options {
 	const char *worker, *backend;	/* the program that asks, and the driver that it asks */
 	const char *nvml;		/* a library; "none": nobody asks; NULL: the driver's own */
 	uint64_t slack;
@@ -23,17 +23,17 @@ struct wh_audit_options {
 };
 
 /* Asks which devices there are. False: r->error says why it failed. */
-bool wh_audit_devices(const char *worker, const char *backend, struct wh_devices_report *r);
+bool wh_judge_devices(const char *worker, const char *backend, struct wh_devices_report *r);
 
-void wh_audit_start(const struct wh_audit_options *o);
-void wh_audit_stop(void);
+void wh_judge_start(const struct wh_judge_options *o);
+void wh_judge_stop(void);
 /* Returns a descriptor that can be read when figures have come; -1: nobody reads them. */
-int wh_audit_fd(void);
-void wh_audit_read(void);
+int wh_judge_fd(void);
+void wh_judge_read(void);
 /* The host looks: the next readings are made whether workers run or not. */
-void wh_audit_wanted(void);
+void wh_judge_wanted(void);
 /* Does what is due. Returns the milliseconds until the next time, or -1. */
-int64_t wh_audit_due(void);
-bool wh_audit_reap(pid_t pid, int status);	/* true: it was the reader */
+int64_t wh_judge_due(void);
+bool wh_judge_reap(pid_t pid, int status);	/* true: it was the reader */
 
 #endif

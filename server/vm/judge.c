@@ -6,7 +6,7 @@
  * have found nothing new.
  */
 #define _GNU_SOURCE
-#include "vm/audit.h"
+#include "vm/judge.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@
 #define AFTER		4
 #define AGAIN_MS	1000	/* pause after a reader that crashed */
 
-static struct wh_audit audit = { .next = wh_windows_next };
-static struct wh_audit_options opt;
+static struct wh_judge judge = { .next = wh_windows_next };
+static struct wh_judge_options opt;
 static struct {
 	pid_t pid;
 	int fd;
@@ -66,7 +66,7 @@ static pid_t start(const char *worker, const char *backend, const char *what, co
 	return -1;
 }
 
-bool wh_audit_devices(const char *worker, const char *backend, struct wh_devices_report *r)
+bool wh_judge_devices(const char *worker, const char *backend, struct wh_devices_report *r)
 {
 	int pair[2];
 	pid_t pid = start(worker, backend, "--devices", NULL, pair);
@@ -95,15 +95,15 @@ static void start_reader(void)
 		reader.fd = pair[0];
 }
 
-void wh_audit_start(const struct wh_audit_options *o)
+void wh_judge_start(const struct wh_judge_options *o)
 {
 	opt = *o;
-	audit.device = o->device;
-	audit.devices = o->devices;
-	audit.slack = o->slack;
+	judge.device = o->device;
+	judge.devices = o->devices;
+	judge.slack = o->slack;
 	/* Between the calls of its client, nobody updates a worker's account. */
-	audit.unseen = o->slack;
-	audit.say = o->say;
+	judge.unseen = o->slack;
+	judge.say = o->say;
 	if (!opt.nvml || strcmp(opt.nvml, "none"))
 		start_reader();
 }
@@ -115,14 +115,14 @@ static void close_reader(void)
 	reader.fd = -1;
 }
 
-void wh_audit_stop(void)
+void wh_judge_stop(void)
 {
 	close_reader();
 	if (reader.pid > 0)
 		kill(reader.pid, SIGKILL);
 }
 
-bool wh_audit_reap(pid_t pid, int status)
+bool wh_judge_reap(pid_t pid, int status)
 {
 	if (pid != reader.pid)
 		return false;
@@ -136,19 +136,19 @@ bool wh_audit_reap(pid_t pid, int status)
 	return true;
 }
 
-int wh_audit_fd(void)
+int wh_judge_fd(void)
 {
 	return reader.fd;
 }
 
-void wh_audit_read(void)
+void wh_judge_read(void)
 {
 	static struct wh_figures f;
 	int n = wh_figures_receive(reader.fd, &f);
 
 	if (n < 0)
 		close_reader();
-	else if (n && wh_audit_use(&audit, &f))
+	else if (n && wh_judge_use(&judge, &f))
 		reader.left = AFTER;
 }
 
@@ -163,7 +163,7 @@ static bool workers_ran(void)
 	return ran;
 }
 
-void wh_audit_wanted(void)
+void wh_judge_wanted(void)
 {
 	if (!reader.left)
 		reader.due = 0;
@@ -176,7 +176,7 @@ static void ask(void)
 		close_reader();
 }
 
-int64_t wh_audit_due(void)
+int64_t wh_judge_due(void)
 {
 	int64_t now = wh_now_ms();
 
