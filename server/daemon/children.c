@@ -25,7 +25,7 @@ void wh_child_signals(void)
 	signal(SIGIO, SIG_DFL);
 }
 
-/* Does so now, or with CLOSE_RANGE_CLOEXEC at the next exec. */
+/* Closes these descriptors, if any: now, or with CLOSE_RANGE_CLOEXEC at the next exec. */
 static void close_from_to(unsigned int first, unsigned int last, unsigned int flags)
 {
 	unsigned int fd;
@@ -39,12 +39,10 @@ static void close_from_to(unsigned int first, unsigned int last, unsigned int fl
 
 void wh_close_others(int keep)
 {
-	if (keep < 3) {
-		close_from_to(3, ~0U, 0);
-		return;
-	}
-	close_from_to(3, (unsigned int)keep - 1, 0);
-	close_from_to((unsigned int)keep + 1, ~0U, 0);
+	unsigned int kept = keep < 3 ? 2 : (unsigned int)keep;
+
+	close_from_to(3, kept - 1, 0);
+	close_from_to(kept + 1, ~0U, 0);
 }
 
 pid_t wh_fork(int keep)

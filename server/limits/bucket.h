@@ -87,7 +87,7 @@ struct wh_sm_device {
 	/* when the turn that was last waited for should end; 0: not known */
 	uint64_t ending_tsc;
 	const struct wh_turn *held_by;	/* the other tenant that has the device; NULL: none */
-	/* under_way.c; a thread that is none of the callers has the next three, too. */
+	/* under_way.c; also reads and writes the next three, and is no caller. */
 	uint64_t launching_tsc;	/* since when a launch is inside the driver; 0: none is */
 	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */
 	/* time that was charged while it passed, and is not charged again when it is measured */

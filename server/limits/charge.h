@@ -200,9 +200,9 @@ struct wh_hold wh_sm_held(void);
  */
 void wh_sm_hold(uint64_t us);
 /*
- * under_way.c: charges for the work under way. May be called by one thread
- * besides the session's callers. True: a launch holds a device for longer than it may, and its
- * program is to end. *again: how soon to look again, in milliseconds.
+ * under_way.c: charges for the work under way. May be called by one thread besides the session's
+ * callers. True: a launch holds a device for longer than it may, and its program is to end. *again:
+ * how soon to look again, in milliseconds.
  */
 bool wh_sm_watch(struct wh_session *s, unsigned int *again);
 /*
