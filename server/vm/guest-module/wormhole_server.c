@@ -5,8 +5,8 @@
  * Gives each worker process its part of a window (the BAR of an ivshmem device) and the trampoline
  * page, registers it with KVM, and lets its threads sleep until a call comes for them. Reports
  * every change of its mappings, and its death, before a page can be reused. Decides nothing about
- * clients: KVM and the host do that. The module is never unloaded, because a server registers once
- * per boot.
+ * clients: KVM and the host do that. The module is never unloaded, because workers have its windows
+ * mapped, and KVM has its trampoline page.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -19,7 +19,7 @@ need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.
 need_built "$binary" "$WH_BUILD/softgpu/libcublas.so.13"
 
 world_init softgpu
-"$here/mkjob.sh" "$name" --server "$here/workloads/server.list" "$here/workloads/client.list"
+"$here/mkjob.sh" "$name" --server "$here/neighbours/server.list" "$here/workloads/client.list"
 cp "$here/neighbours/run" "$out/job/run"
 echo "$program" >"$out/job/program"
 mkdir "$out/job/expected"
