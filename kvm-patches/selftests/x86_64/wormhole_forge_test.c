@@ -2,9 +2,9 @@
 /*
  * Forgeries of a client's kernel: lies in the slot while a call runs, system
  * calls that no SYSCALL made, page tables of its own in the window under which
- * it rewrites the view's stage 1 or executes at supervisor-mode addresses, two
- * vCPUs in one view. Each may ruin its own pair; another client, the server and
- * the next pair go on.
+ * it rewrites the view's stage 1 or executes at supervisor-mode addresses, a view
+ * entered without long mode, two vCPUs in one view. Each may ruin its own pair;
+ * another client, the server and the next pair go on.
  */
 #include <cpuid.h>
 #include <stdio.h>
@@ -14,6 +14,9 @@
 
 #define EXIT_CPUID		10
 #define EXIT_EPT_VIOLATION	48
+#define MSR_SYSENTER_CS		0x174
+#define MSR_SYSENTER_EIP	0x176
+#define MSR_LSTAR		0xc0000082
 #define NONCANONICAL	0x8000000000000000ULL
 #define MAX_REGION	8	/* regions of a view to try */
 #define TABLES_OFFSET	(WH_DATA_OFFSET + 4 * WH_PAGE)
@@ -125,6 +128,72 @@ static void forge(u64 rcx, s64 want, const char *name)
 		wh_diag("end %d rax 0x%llx vector %llu rip 0x%llx", r.end,
 			(unsigned long long)r.rax, (unsigned long long)r.vector,
 			(unsigned long long)r.rip);
+}
+
+/* --- The same outside long mode -------------------------------------------------- */
+
+/* 32-bit code: clear CR0.PG; xor %eax, %eax; vmfunc. */
+static const u8 into_the_view[] = {
+	0x0f, 0x20, 0xc0, 0x25, 0xff, 0xff, 0xff, 0x7f, 0x0f, 0x22, 0xc0,
+	0x31, 0xc0, 0x0f, 0x01, 0xd4,
+};
+
+/*
+ * Run the code at @rip, whose address is its GPA too, as 32-bit code at CPL 0. There
+ * is no IDT: an exception shuts the VM down.
+ */
+static void run_compat(u64 rip, u64 rcx)
+{
+	struct kvm_sregs usual = a.vcpu->sregs, *s = &a.vcpu->sregs;
+	struct kvm_regs regs = { .rip = rip, .rflags = 2, .rcx = rcx };
+
+	s->cs = (struct kvm_segment) {
+		.selector = 0x10, .limit = -1, .type = 11, .present = 1,
+		.s = 1, .db = 1, .g = 1,
+	};
+	s->ss = (struct kvm_segment) {
+		.selector = 0x18, .limit = -1, .type = 3, .present = 1,
+		.s = 1, .db = 1, .g = 1,
+	};
+	s->idt.limit = 0;
+	if (ioctl(a.vcpu->fd, KVM_SET_SREGS, s) || ioctl(a.vcpu->fd, KVM_SET_REGS, &regs))
+		wh_die("KVM_SET_SREGS");
+	a.vcpu->sregs = usual;
+	wh_resume(a.vcpu);
+	if (!wh_join(a.vcpu, 5))
+		wh_vcpu_stop(a.vcpu);
+}
+
+/*
+ * Leave long mode and enter the view, with RIP where SYSCALL or SYSENTER, as @msr
+ * says, would lead, and a register that says where from. KVM must not take that for
+ * a user on the way: the state in which it would go on is one of long mode, and fails
+ * the VM entry. It is a kernel that lies, which gets #UD.
+ */
+static void forge_legacy(u32 msr, const char *name)
+{
+	u64 code = wh_page_alloc(&a.vm), edge = code + WH_PAGE;
+	struct wh_host_stat before, after;
+	u64 usual = wh_get_msr(a.vcpu, msr);
+	struct wh_result r;
+
+	memcpy((u8 *)wh_gpa(&a.vm, edge) - sizeof(into_the_view), into_the_view,
+	       sizeof(into_the_view));
+	wh_map(&a.as, code, code, WH_USER_RX);
+	wh_delegate(&a, H_NULL, 0, 0);
+	wh_stat(2, &before);
+	wh_set_msr(a.vcpu, MSR_SYSENTER_CS, 0x10);
+	wh_set_msr(a.vcpu, msr, edge);
+	run_compat(edge - sizeof(into_the_view), WH_WINDOW_VA | a.index);
+	r = a.vcpu->res;
+	wh_set_msr(a.vcpu, msr, usual);
+	wh_stat(2, &after);
+	if (!wh_ok(r.exit_reason == KVM_EXIT_SHUTDOWN && r.rip == edge &&
+		   after.fatal == before.fatal + 1 && other_is_well() &&
+		   wh_delegate(&a, H_NULL, 0, 0).rax == 0x600d, name))
+		wh_diag("end %d, exit reason %u, rip 0x%llx of 0x%llx, %llu fatal", r.end,
+			r.exit_reason, (unsigned long long)r.rip, (unsigned long long)edge,
+			(unsigned long long)(after.fatal - before.fatal));
 }
 
 /* --- Page tables in the window, and the view's stage 1 through them -------------- */
@@ -326,7 +395,7 @@ static void test_two_vcpus(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(18);
+	wh_plan(20);
 	wh_watchdog(90);
 	wh_one_cpu();
 	wh_server_create(&srv, 1);
@@ -349,6 +418,8 @@ int main(void)
 	forge(WH_KVA, WH_EFATAL, "forged_system_call_at_kernel_address_fails");
 	forge(NONCANONICAL, WH_EFATAL, "forged_system_call_at_noncanonical_address_fails");
 	forge(0, WH_EFATAL, "forged_system_call_at_address_minus_1_fails");
+	forge_legacy(MSR_LSTAR, "system_call_forged_outside_long_mode_is_no_system_call");
+	forge_legacy(MSR_SYSENTER_EIP, "nor_is_sysenter_forged_there_one_of_cpl_3");
 	test_page_tables(test_supervisor_address());
 	test_two_vcpus();
 	return wh_exit();
