@@ -208,6 +208,12 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int priority)
+{
+	(void)priority;
+	return cuStreamCreate(out, flags);
+}
+
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx)
 {
 	struct object *o = mock_valid(stream, STREAM);

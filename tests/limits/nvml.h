@@ -28,19 +28,18 @@ static inline bool nvml_open(const char *path)
 	return init && get && nvml_processes && !init() && !get(0, &nvml_device);
 }
 
-/* Returns the sum over these processes in *bytes, or false if it cannot be read. */
-static inline bool nvml_bytes(const uint32_t *pid, unsigned int pids, uint64_t *bytes)
+/* Sets *bytes to what the process has, 0 without one. Returns false if that cannot be read. */
+static inline bool nvml_bytes(uint32_t pid, uint64_t *bytes)
 {
 	static struct nvml_process list[256];
-	unsigned int n = 256, i, j;
+	unsigned int n = 256, i;
 
 	*bytes = 0;
 	if (nvml_processes(nvml_device, &n, list))
 		return false;
 	for (i = 0; i < n; i++)
-		for (j = 0; j < pids; j++)
-			if (list[i].pid == pid[j])
-				*bytes += list[i].bytes;
+		if (list[i].pid == pid)
+			*bytes = list[i].bytes;
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <signal.h>
+#include <string.h>
 
 #define FILES	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
@@ -91,16 +92,33 @@ static const struct call shared_calls[] = {
 
 /* --- Rounds --------------------------------------------------------------------------- */
 
+/* Says a call before it is made, for it may be the last one. */
+static void say_call(const char *name)
+{
+	char *said = stage->said[number * THREADS + thread];
+	size_t n = strlen(said);
+
+	snprintf(said + n, sizeof(*stage->said) - n, "%s%s", n ? ", " : "", name);
+}
+
+static void say_result(CUresult res)
+{
+	char *said = stage->said[number * THREADS + thread];
+	size_t n = strlen(said);
+
+	if (res)
+		snprintf(said + n, sizeof(*stage->said) - n, " (%d)", (int)res);
+}
+
 static void step(void)
 {
-	unsigned int me = number * THREADS + thread;
 	uint64_t n = any(CALLS + SHARED_CALLS);
 	const struct call *c = n < CALLS ? &calls[n] : &shared_calls[n - CALLS];
 	CUresult res;
 
-	snprintf(stage->said[me].call, sizeof(stage->said[me].call), "%s", c->name);
+	say_call(c->name);
 	res = c->fn();
-	stage->said[me].result = (int)res;
+	say_result(res);
 	if (res == CUDA_SUCCESS)
 		__atomic_fetch_add(&stage->taken, 1, __ATOMIC_RELAXED);
 	else if (res == CUDA_ERROR_OUT_OF_MEMORY)
@@ -111,6 +129,7 @@ static void step(void)
 
 static void done(void)
 {
+	stage->streams[number] = __atomic_load_n(&streams, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&stage->done, 1, __ATOMIC_SEQ_CST);
 	stage_wake(&stage->done);
 }
@@ -129,6 +148,8 @@ static void *play(void *arg)
 		seen = now;
 		if (stage->leaving & 1u << number)
 			return NULL;
+		if (stage->playing & bit)
+			stage->said[number * THREADS + me][0] = '\0';
 		for (i = 0; stage->playing & bit && i < stage->burst; i++)
 			step();
 		done();

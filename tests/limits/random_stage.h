@@ -33,10 +33,8 @@ struct stage {
 	uint64_t seed, most;
 	uint32_t straddling;
 	uint32_t taken, refused, unknown;
-	struct {
-		char call[40];
-		int result;
-	} said[PLAYERS * THREADS];	/* the last call of each thread */
+	char said[PLAYERS * THREADS][160];	/* each thread's calls of the last round it played in */
+	uint32_t streams[PLAYERS];	/* that the programs have */
 	struct {
 		CUipcMemHandle memory;
 		uint32_t pid;		/* owner of this descriptor */

@@ -14,6 +14,8 @@
  * 	--unsaid BYTES		what the driver may have taken and no call says (docs/limits.md)
  * 	--seconds S --seed N --stage FILE
  * 	--alone			never two calls at the same time
+ * 	--gaps			on a GPU, say what was called when a worker came to have
+ * 				more than it is charged for
  *
  * softgpu knows everything, so over it there are more promises. No memory lives that is
  * not charged, and the most that there was between two rounds counts as well. One in some
@@ -44,7 +46,7 @@ static struct {
 	uint64_t quota, unsaid, seed;
 	const char *usage, *books, *nvml, *stage;
 	unsigned int seconds;
-	bool alone;
+	bool alone, gaps;
 	char **command;
 } o = { .quota = 192 * MIB, .seed = 1, .seconds = 10 };
 
@@ -56,8 +58,11 @@ static pid_t player[PLAYERS];	/* 0: is not there */
 static struct {
 	unsigned int rounds, ends, over, peaks, uncharged, dead, stuck;
 	uint64_t most, beyond;
-	char what[512];
+	char what[2048];
 } seen;
+
+/* On a GPU: what NVML says of each worker now, and said when somebody looked last. */
+static uint64_t has[WH_TENANT_WORKERS], had[WH_TENANT_WORKERS];
 
 /* --- Finds ------------------------------------------------------------------------------- */
 
@@ -71,6 +76,20 @@ static uint64_t owned(unsigned int l)
 		if (books->shared[i].owner == books->line[l].pid)
 			sum += books->shared[i].bytes;
 	return sum;
+}
+
+/* On a GPU: what each worker has and is charged for, and what had changed in the round. */
+static void say_figures(void)
+{
+	unsigned int i;
+
+	for (i = 0; !books && i < WH_TENANT_WORKERS; i++)
+		if (usage->worker[i].pid)
+			diag("account %u, worker %u: charged for %.1f MiB, has %.1f, had %.1f", i,
+			     usage->worker[i].pid, (double)usage->worker[i].device[0].memory / MIB,
+			     (double)has[i] / MIB, (double)had[i] / MIB);
+	for (i = 0; !books && i < PLAYERS; i++)
+		diag("program %u has %u streams", i, stage->streams[i]);
 }
 
 /* Prints what each worker has and is charged for, so that a find says whose it is. */
@@ -103,6 +122,7 @@ static void say_accounts(void)
 			     wh_shared_alive(usage, e) ? "" : ", left behind",
 			     (unsigned long long)e->openers);
 	}
+	say_figures();
 	diag("left behind is charged: %.1f MiB", (double)wh_tenant_orphans(usage, 0) / MIB);
 }
 
@@ -114,8 +134,8 @@ static void find(unsigned int *counter, uint64_t bytes)
 
 	for (i = 0; i < PLAYERS * THREADS && n < sizeof(seen.what); i++)
 		if (stage->playing >> i & 1)
-			n += (size_t)snprintf(seen.what + n, sizeof(seen.what) - n, "%s%s (%d)",
-					      n ? ", " : "", stage->said[i].call, stage->said[i].result);
+			n += (size_t)snprintf(seen.what + n, sizeof(seen.what) - n, "%s%u.%u: %s",
+					      n ? "; " : "", i / THREADS, i % THREADS, stage->said[i]);
 	++*counter;
 	if (bytes > seen.beyond)
 		seen.beyond = bytes;
@@ -139,7 +159,6 @@ static void *map_file(const char *path, size_t size, int prot)
 
 static uint64_t driver_bytes(void)
 {
-	uint32_t pid[WH_TENANT_WORKERS];
 	uint64_t bytes = 0;
 	int i;
 
@@ -147,11 +166,14 @@ static uint64_t driver_bytes(void)
 		sgpu_books_bury(books);
 		return __atomic_load_n(&books->used, __ATOMIC_SEQ_CST);
 	}
-	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		pid[i] = usage->worker[i].pid;
-	if (!nvml_bytes(pid, WH_TENANT_WORKERS, &bytes)) {
-		printf("Bail out! NVML does not say what processes have\n");
-		exit(1);
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		had[i] = has[i];
+		has[i] = 0;
+		if (usage->worker[i].pid && !nvml_bytes(usage->worker[i].pid, &has[i])) {
+			printf("Bail out! NVML does not say what processes have\n");
+			exit(1);
+		}
+		bytes += has[i];
 	}
 	return bytes;
 }
@@ -223,10 +245,43 @@ static uint64_t uncharged(void)
 	return most;
 }
 
+static void say_calls(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < PLAYERS * THREADS; i++)
+		if (stage->playing >> i & 1)
+			diag("    %u.%u: %s", i / THREADS, i % THREADS, stage->said[i]);
+}
+
+/* Says what was called when a worker came to have more than it is charged for. */
+static void say_gaps(void)
+{
+	static uint64_t gap[WH_TENANT_WORKERS];
+	const struct wh_device_usage *d;
+	unsigned int i;
+	uint64_t now;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		d = &usage->worker[i].device[0];
+		now = usage->worker[i].pid ? less(has[i], d->memory) : 0;
+		if (now > gap[i] + PLAYERS * THREADS * BLOCK) {
+			diag("round %u: account %u has %.1f MiB, had %.1f, is charged for %.1f; when it looked last it had %.1f; left behind %.1f",
+			     seen.rounds, i, (double)has[i] / MIB, (double)had[i] / MIB,
+			     (double)d->memory / MIB, (double)d->memory_driver / MIB,
+			     (double)wh_tenant_orphans(usage, 0) / MIB);
+			say_calls();
+		}
+		gap[i] = now;
+	}
+}
+
 static void look(bool peak)
 {
 	uint64_t used = driver_bytes(), most = o.quota + o.unsaid + across(), more;
 
+	if (o.gaps && !books)
+		say_gaps();
 	if (used > seen.most)
 		seen.most = used;
 	if (used > most)
@@ -468,7 +523,7 @@ static bool parse(int argc, char **argv)
 	static const struct option options[] = {
 		{ "quota", 1, NULL, 'q' }, { "usage", 1, NULL, 'u' }, { "books", 1, NULL, 'b' },
 		{ "nvml", 1, NULL, 'n' }, { "unsaid", 1, NULL, 'x' }, { "seconds", 1, NULL, 't' },
-		{ "seed", 1, NULL, 's' }, { "stage", 1, NULL, 'g' }, { "alone", 0, NULL, 'a' }, { 0 },
+		{ "seed", 1, NULL, 's' }, { "stage", 1, NULL, 'g' }, { "alone", 0, NULL, 'a' }, { "gaps", 0, NULL, 'G' }, { 0 },
 	};
 	int c;
 
@@ -483,6 +538,7 @@ static bool parse(int argc, char **argv)
 		case 's': o.seed = strtoull(optarg, NULL, 0); break;
 		case 'g': o.stage = optarg; break;
 		case 'a': o.alone = true; break;
+		case 'G': o.gaps = true; break;
 		default: return false;
 		}
 	o.command = argv + optind;
@@ -517,7 +573,7 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv)) {
 		fprintf(stderr, "usage: random_tenant --quota BYTES --usage FILE --stage FILE "
 			"(--books FILE | --nvml LIBRARY) [--unsaid BYTES] [--seconds S] [--seed N] "
-			"[--alone] -- COMMAND...\n");
+			"[--alone] [--gaps] -- COMMAND...\n");
 		return 2;
 	}
 	prepare();

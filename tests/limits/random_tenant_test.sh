@@ -3,7 +3,8 @@
 # random_tenant_test.sh [SECONDS [SEED]]: the test promises that several programs of a tenant
 # which make random calls stay within its quota, by the driver's own books (random_tenant.c). It
 # runs over softgpu, or with WH_BACKEND over a GPU's driver. WH_QUOTA is the tenant's quota in
-# bytes. WH_UNSAID is what streams and the like may have taken besides on a GPU, in bytes.
+# bytes. WH_UNSAID is what may stay on a GPU of streams that were undone, in bytes: by default a block for
+# each thread.
 # WH_SERVER_PATH has the folders of the server's libraries. With WH_ALONE=--alone there are never
 # two calls at the same time.
 : "${WH_TOP:=@TOP@}"
@@ -16,7 +17,7 @@ seed=${2:-${WH_SEED:-1}}
 usage=$WORMHOLE_DIR/tenants/random.usage
 if [ -n "$WH_BACKEND" ]; then
 	quota=${WH_QUOTA:-6442450944}
-	books="--nvml $(dirname "$WH_BACKEND")/libnvidia-ml.so.1 --unsaid ${WH_UNSAID:-402653184}"
+	books="--nvml $(dirname "$WH_BACKEND")/libnvidia-ml.so.1 --unsaid ${WH_UNSAID:-25165824}"
 	LD_LIBRARY_PATH=$WH_SERVER_PATH "$wormhole" serve --backend "$WH_BACKEND" --daemon >"$tmp/serve" 2>&1
 else
 	quota=${WH_QUOTA:-201326592}

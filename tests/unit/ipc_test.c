@@ -18,6 +18,7 @@
 
 #define REAL	0xee		/* each byte of the driver's handles but the address */
 #define HANDLES	WH_TENANT_SHARED
+#define SIZE	(1u << 22)	/* of each allocation */
 
 struct tenant {
 	struct wh_tenant_usage *usage;
@@ -27,6 +28,7 @@ struct tenant {
 static uint64_t allocated = 1ull << 32;
 static int opened;		/* calls that reached the driver's opening */
 static bool die_opening;
+static bool elsewhere;		/* opens at another address */
 static CUipcMemHandle last;
 
 /* --- The driver ------------------------------------------------------------------- */
@@ -34,7 +36,7 @@ static CUipcMemHandle last;
 static CUresult my_alloc(CUdeviceptr *p, size_t n)
 {
 	(void)n;
-	*p = allocated += 1 << 22;
+	*p = allocated += SIZE;
 	return CUDA_SUCCESS;
 }
 
@@ -47,7 +49,7 @@ static CUresult my_free(CUdeviceptr p)
 static CUresult my_range(CUdeviceptr *base, size_t *size, CUdeviceptr p)
 {
 	*base = p & ~0x3fffffull;
-	*size = 1 << 22;
+	*size = SIZE;
 	return CUDA_SUCCESS;
 }
 
@@ -68,7 +70,7 @@ static CUresult my_open(CUdeviceptr *p, CUipcMemHandle h, unsigned int flags)
 	if (die_opening)
 		kill(getpid(), SIGKILL);
 	memcpy(p, &h, sizeof(*p));
-	*p += 1ull << 44;
+	*p += elsewhere ? 1ull << 45 : 1ull << 44;
 	return CUDA_SUCCESS;
 }
 
@@ -129,7 +131,7 @@ static uint64_t alloc(struct wh_session *s)
 {
 	struct wh_req_cuMemAlloc_v2 *q = request(s, WH_CALL_cuMemAlloc_v2, sizeof(*q));
 
-	q->bytesize = 1 << 22;
+	q->bytesize = SIZE;
 	send(s, sizeof(*q));
 	return ((const struct wh_rsp_cuMemAlloc_v2 *)rsp(s))->dptr;
 }
@@ -261,6 +263,46 @@ static void test_death_inside(const char *argv0, const struct tenant *t, struct 
 	alarm(0);
 	close_memory(b, p);
 	release(a, mine);
+}
+
+static struct wh_shared *entry_of(const struct tenant *t, uint64_t address)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->usage->shared.top; i++)
+		if (t->usage->shared.entry[i].key == address)
+			return &t->usage->shared.entry[i];
+	exit(1);
+}
+
+/*
+ * Memory that its owner has freed is taken out of the driver's figure of who has it open, because
+ * the tenant is charged for it.
+ */
+static void test_orphans(const struct tenant *t, struct wh_session *a, struct wh_session *b)
+{
+	uint64_t mine = alloc(a), p, q;
+	struct wh_shared *e;
+	CUipcMemHandle h;
+
+	get(a, mine, 0, &h);
+	e = entry_of(t, mine);
+	e->device = 0;
+	ok(!open_handle(b, &h, &p), "memory_is_opened");
+	elsewhere = true;
+	ok(!open_handle(b, &h, &q) && p != q, "and_once_more_at_another_address");
+	elsewhere = false;
+	ok_eq(wh_ipc_orphans(b, 0), 0, "it_belongs_to_its_owner");
+	release(a, mine);
+	ok_eq(wh_tenant_orphans(t->usage, 0), SIZE, "then_to_the_tenant");
+	ok_eq(wh_ipc_orphans(b, 0), SIZE, "and_is_in_the_figure_of_who_has_it_open_once");
+	e->kind = WH_SHARED_ALLOCATION;
+	ok(wh_tenant_orphans(t->usage, 0) == SIZE && !wh_ipc_orphans(b, 0),
+	   "what_cuMemCreate_made_is_in_no_figure");
+	e->kind = WH_SHARED_MEMORY;
+	close_memory(b, p);
+	close_memory(b, q);
+	ok_eq(wh_tenant_orphans(t->usage, 0), 0, "nobody_pays_for_what_is_closed");
 }
 
 /* --- Workers that are killed ------------------------------------------------------------- */
@@ -418,8 +460,9 @@ int main(int argc, char **argv)
 	struct wh_session *other = join(argv[0], &two);
 
 	(void)argc;
-	tap_plan(24);
+	tap_plan(31);
 	test_handles(a, b, other);
+	test_orphans(&one, a, b);
 	test_death_inside(argv[0], &one, a, b);
 	test_no_tenant(argv[0]);
 	test_kills(argv[0], &two);
