@@ -33,7 +33,7 @@ struct stage {
 	uint64_t seed, most;
 	uint32_t straddling;
 	uint32_t taken, refused, unknown;
-	char said[PLAYERS * THREADS][160];	/* each thread's calls of the last round it played in */
+	char said[PLAYERS * THREADS][160];	/* of each thread: its calls of its last round */
 	uint32_t streams[PLAYERS];	/* that the programs have */
 	struct {
 		CUipcMemHandle memory;
