@@ -50,6 +50,8 @@ static void shared_bytes(CUdeviceptr p, CUdeviceptr there)
 
 	ok(TELL(.op = PEER_READ, .address = there + 4 * (WORDS - 1)).value == 7, "other_process_reads_what_was_written");
 	TELL(.op = PEER_WRITE, .address = there + SIZE - 4, .value = 1234);
+	/* A driver may have copied pageable memory to a place of its own when it returns. */
+	TELL(.op = PEER_SYNC);
 	cuMemcpyDtoH(&word, p + SIZE - 4, 4);
 	ok(word == 1234, "what_it_writes_arrives");
 	ok_eq(TELL(.op = PEER_ADD, .address = there, .value = 5, .size = WORDS).result, 0,

@@ -333,8 +333,10 @@ static void memory_nodes(CUcontext ctx)
 	ok(cuGraphLaunch(x, s) == CUDA_ERROR_INVALID_VALUE,
 	   "memory_not_freed_forbids_another_launch");
 	ok(!cuMemFree_v2(p.dptr) && !cuGraphLaunch(x, s) &&
-	   !cuMemFreeAsync(p.dptr, s), "memory_of_a_graph_can_be_freed_outside");
-	ok_eq((long long)reserved(), 4096, "freed_it_is_reserved");
+	   !cuMemFreeAsync(p.dptr, s) && !cuStreamSynchronize(s),
+	   "memory_of_a_graph_can_be_freed_outside");
+	/* A GPU's driver reserves it in steps of 32 MiB. */
+	ok(reserved() >= p.bytesize, "freed_it_is_reserved");
 	cuDeviceGraphMemTrim(0);
 	ok_eq((long long)reserved(), 0, "until_it_is_trimmed");
 	cuGraphExecDestroy(x);
