@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import effects
 import headers
 import kept
+import told
 from heads import head_line, Profile
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
@@ -27,7 +28,7 @@ HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
          'then': (1, 9), 'checked': (1, 1), 'given': (0, 9), 'reaches': (2, 3), 'frees': (1, 1),
          'each': (3, 3), 'effect': (1, 9), 'alters': (1, 9), 'leaves': (1, 9),
-         'steps': (1, 2)}
+         'steps': (1, 2), 'trace': (1, 2)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
          'device', 'key', 'kernels', 'hostwork', 'fresh'}
@@ -98,6 +99,7 @@ class Call:
     flags: set = field(default_factory=set)
     hooks: dict = field(default_factory=dict)
     effects: list = field(default_factory=list)  # words of effects.py
+    order: dict = None   # role -> parameter (told.py); None: behind all calls
     number: int = -1
     base: str = ''       # for _ptsz and _ptds: the function they follow
     suffix: str = ''
@@ -188,6 +190,8 @@ def _head_line(profile, lists, words, where):
         return True
     if word == 'effect' and profile.driver and len(rest) > 1:
         lists['effect'].append((_split(rest[0]), rest[1:], where))
+    elif word == 'order' and profile.driver and len(rest) > 1:
+        lists['order'].append((_split(rest[0]), rest[1:], where))
     elif word == 'alias':
         lists['alias'][rest[0]] = rest[1]
     elif word == 'names' and rest and rest[0] in ('any', 'made', 'by') and len(rest) > 1 + (rest[0] == 'by'):
@@ -218,7 +222,7 @@ def _head_line(profile, lists, words, where):
 def _read(path):
     lists = {'handle': [], 'value': [], 'number': [], 'names': {},
              'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
-             'kept': [], 'holds': [], 'private': [], 'worker': [], 'alias': {}, 'param': {}, 'effect': [],
+             'kept': [], 'holds': [], 'private': [], 'worker': [], 'alias': {}, 'param': {}, 'effect': [], 'order': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:
@@ -500,6 +504,9 @@ class Describer:
                 call.reason = base.reason if base.verb == 'refuse' else ''
         if self.profile.driver:
             effects.state(self.path, calls, self.exact, self.lists['effect'])
+            told.state_order(calls, self.lists['order'])
+            for call in calls.values():
+                told.check_trace(call, self.path)
         for h in ('CUfunction', 'CUkernel', 'CUlibrary', 'CUmodule', 'CUevent', 'CUstream', 'CUcontext',
                   'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode') if self.profile.driver else ():
             if h not in self.handles:

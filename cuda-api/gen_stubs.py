@@ -7,6 +7,7 @@ Usage: gen_stubs.py OUTDIR            write build products
 
 Products: gen_api.h (numbers), gen_wire.h (message structs), gen_client.c/.h (exported
 functions, raw calls), gen_effects.h (the effects of each call on what the client knows),
+gen_order.h (what its request names),
 gen_entry_points.h (for cuGetProcAddress), gen_server.c/.h (handlers, table of the
 backend's functions), gen_libcuda.map (exports), coverage-driver.md (how each function is served).
 A file whose text would not change keeps its timestamp.
@@ -25,6 +26,7 @@ import hostwork
 import kept
 import names
 import opaque
+import told
 from gen_common import (append_ids, bad_handle, checked_in, fields_in, fnv64, in_order, lead, library_launch,
                         library_post, number, operand_pack, operand_reach, proto, reach_check, req_fields,
                         request_checks, rsp_fields, size_checks, STATES, struct, wire_text, write)
@@ -700,7 +702,7 @@ def server_handler(d, call):
 
 def gen_server(d, api):
     calls = in_order(api)
-    text = BANNER + '#include "session/handler.h"\n\n' + names.shown(d, api)
+    text = BANNER + '#include "session/traced.h"\n\n' + names.shown(d, api) + told.gen_told(api, cexpr)
     text += ''.join(effects.together(c, server_handler(d, c)) for c in calls)
     text += 'const struct wh_call_entry wh_calls[WH_CALLS] = {\n'
     for c in sorted((c for c in api.calls.values() if c.number > 0), key=lambda c: c.number):
@@ -782,6 +784,7 @@ def main(argv):
     write(os.path.join(out, 'gen_client.c'), gen_client(d, api))
     write(os.path.join(out, 'gen_client.h'), gen_client_h(api))
     write(os.path.join(out, 'gen_effects.h'), effects.gen_effects(api))
+    write(os.path.join(out, 'gen_order.h'), told.gen_order(api))
     write(os.path.join(out, 'gen_entry_points.h'), gen_entry_points(api))
     write(os.path.join(out, 'gen_server.c'), gen_server(d, api))
     write(os.path.join(out, 'gen_server.h'), gen_server_h(d, api))

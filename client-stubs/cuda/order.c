@@ -20,6 +20,7 @@
  * but the driver: no two threads wait for each other.
  */
 #include "quick.h"
+#include "gen_order.h"
 
 #define PLACES	256u	/* of streams and events; two in one place wait more, never less */
 
@@ -150,63 +151,30 @@ static void keys_of_wait(struct wh_keys *k, const struct wh_req_whWait *q)
 	}
 }
 
-#define STREAM_OF(call, q, k) \
-	case WH_CALL_##call: \
-		add_stream(k, ((const struct wh_req_##call *)(q))->hStream); \
-		break
-#define EVENT_OF(call, q, k) \
-	case WH_CALL_##call: \
-		add_key(k, ((const struct wh_req_##call *)(q))->hEvent); \
-		break
-#define BOTH_OF(call, q, k) \
-	case WH_CALL_##call: \
-		add_key(k, ((const struct wh_req_##call *)(q))->hEvent); \
-		add_stream(k, ((const struct wh_req_##call *)(q))->hStream); \
-		break
+static uint64_t handle_at(const struct wh_req *q, uint16_t offset)
+{
+	return *(const uint64_t *)((const char *)q + offset);
+}
 
-/* Returns the keys of a call. A call that is not listed here is ordered after all. */
 struct wh_keys wh_keys_of(const struct wh_req *q, uint32_t handler)
 {
-	struct wh_keys k = { .all = handler != WH_HANDLER_CUDA };
+	struct wh_keys k = { .all = handler != WH_HANDLER_CUDA || wh_client.mirrors };
+	const struct wh_named *named;
 
-	if (k.all || wh_client.mirrors) {
-		k.all = true;
+	if (k.all)
 		return k;
-	}
-	switch (q->call) {
-	case WH_CALL_whLaunch:
-		add_stream(&k, ((const struct wh_req_whLaunch *)q)->stream);
-		/* Attributes may name events. */
-		k.all |= ((const struct wh_req_whLaunch *)q)->attrs != 0;
-		break;
-	case WH_CALL_whStageCopy:
-		add_stream(&k, ((const struct wh_req_whStageCopy *)q)->stream);
-		break;
-	case WH_CALL_whSmallIn:
-		add_stream(&k, ((const struct wh_req_whSmallIn *)q)->stream);
-		break;
-	case WH_CALL_whWait:
+	named = &wh_named[q->call];
+	if (named->event)
+		add_key(&k, handle_at(q, named->event));
+	if (named->stream)
+		add_stream(&k, handle_at(q, named->stream));
+	if (q->call == WH_CALL_whWait)
 		keys_of_wait(&k, (const struct wh_req_whWait *)q);
-		break;
-	case WH_CALL_whParamLayout:
-	case WH_CALL_whOutput:
-	case WH_CALL_cuFuncGetAttribute:
-	case WH_CALL_cuKernelGetAttribute:
-		break;
-	STREAM_OF(cuMemcpyHtoDAsync_v2, q, &k);
-	STREAM_OF(cuMemcpyDtoHAsync_v2, q, &k);
-	STREAM_OF(cuMemcpyDtoDAsync_v2, q, &k);
-	STREAM_OF(cuMemsetD8Async, q, &k);
-	STREAM_OF(cuMemsetD16Async, q, &k);
-	STREAM_OF(cuMemsetD32Async, q, &k);
-	STREAM_OF(cuStreamQuery, q, &k);
-	EVENT_OF(cuEventQuery, q, &k);
-	BOTH_OF(cuEventRecord, q, &k);
-	BOTH_OF(cuEventRecordWithFlags, q, &k);
-	BOTH_OF(cuStreamWaitEvent, q, &k);
-	default:
-		k.all = true;
-	}
+	else
+		k.all |= !named->known;
+	/* Attributes of a launch may name events. */
+	if (q->call == WH_CALL_whLaunch)
+		k.all |= ((const struct wh_req_whLaunch *)q)->attrs != 0;
 	return k;
 }
 

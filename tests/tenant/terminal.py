@@ -37,8 +37,11 @@ class Terminal:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack('HHHH', lines, columns, 0, 0))
 
     def read(self, seconds):
-        if select.select([self.master], [], [], seconds)[0]:
+        """Reads once, which may be a part of what is there; False: there is nothing."""
+        readable = select.select([self.master], [], [], seconds)[0]
+        if readable:
             self.text += os.read(self.master, 65536).decode(errors='replace')
+        return bool(readable)
 
     def wait(self, pattern):
         """Looks from behind what the last step has matched."""
@@ -83,7 +86,8 @@ class Terminal:
         while self.child.poll() is None and time.monotonic() < end:
             self.read(0.05)
         self.child.kill()
-        self.read(0)
+        while self.read(0):
+            pass
         print(self.text)
         print('status', self.child.wait())
         print('terminal', 'restored' if termios.tcgetattr(self.slave) == self.before else 'changed')
