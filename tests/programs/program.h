@@ -8,22 +8,11 @@
 #define WORMHOLE_PROGRAM_H
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <vector>
-#include <cuda_runtime.h>
 
-#define CHECK(call) do {						\
-	cudaError_t err_ = (call);					\
-	if (err_ != cudaSuccess) {					\
-		fprintf(stderr, "%s:%d: %s: %s (%s)\n", __FILE__,	\
-			__LINE__, #call, cudaGetErrorName(err_),	\
-			cudaGetErrorString(err_));			\
-		exit(2);						\
-	}								\
-} while (0)
+#include "../../examples/check.h"
 
 /* Checks calls of libraries whose first status, 0, is success. */
 #define CHECK_STATUS(call) do {						\
