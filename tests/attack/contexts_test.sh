@@ -34,15 +34,7 @@ way() { sed -n "s/^$1 //p" "$tmp/out"; }
 plan 16
 is every_function_of_cuda_h_that_answers_a_context_is_asked "$(missing)" ""
 ok and_there_are_some eval '[ "$(wc -l <"$tmp/answering")" -ge 14 ]'
-# serve_on OPTION... starts a server with these options.
-serve_on() {
-	if [ -n "$WH_BACKEND" ]; then
-		"$wormhole" serve --backend "$WH_BACKEND" --daemon "$@" >"$tmp/serve" 2>&1
-	else
-		serve "$@"
-	fi
-}
-serve_on
+serve_device
 "$wormhole" run --sm 50 --sm-policy spatial -- "$contexts" >"$tmp/out" 2>&1
 is no_answer_leads_to_more_sms_than_were_granted "$(not_granted)" ""
 is the_context_of_memory_is_the_programs_own "$(way cuPointerGetAttribute)" "0 granted"
@@ -72,7 +64,7 @@ groups_of_4() { echo $((($(of_device sm_groups) * $1 + 50) / 100)) | awk '{ n = 
 own=$(of_device sm_group_size)
 own_clusters=$(clusters 4)
 "$wormhole" stop
-serve_on --sm-group 4
+serve_device --sm-group 4
 like below_the_drivers_own_size_the_server_says_what_it_costs "$(grep -o '[0-9]* groups of 4 SMs, below.*do not run (CUDA_ERR[A-Z_]*)' "$tmp/serve")" \
 	"of more than 2 thread blocks do not run (CUDA_ERROR_INVALID_CLUSTER_SIZE)"
 is a_tenth_is_the_nearest_groups_of_4 "$(counted 10)" "$(groups_of_4 10)"
@@ -85,6 +77,6 @@ else
 	skip clusters_of_2_do "no clusters with this driver"
 fi
 "$wormhole" stop
-like a_size_that_the_driver_cannot_is_refused "$(serve_on --sm-group 4094; cat "$tmp/serve")" \
+like a_size_that_the_driver_cannot_is_refused "$(serve_device --sm-group 4094; cat "$tmp/serve")" \
 	"--sm-group 4094: device 0 (.*) cannot be divided so; of its [0-9]* SMs [0-9]* are the least, and from $own on multiples of it"
 finish

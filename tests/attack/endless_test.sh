@@ -34,12 +34,8 @@ kill_it() {
 
 plan 20
 is a_limit_that_is_no_time_is_refused "$("$wormhole" serve --backend softgpu --max-kernel soon 2>&1 | grep -c "'soon' is not a time such as 2 or 500ms")" 1
-if [ -n "$WH_BACKEND" ]; then
-	"$wormhole" serve --backend "$WH_BACKEND" --max-kernel 400ms --daemon >"$tmp/serve" 2>&1
-else
-	export WORMHOLE_CUBLAS="$WH_BUILD/softgpu/libcublas.so.13"
-	serve --max-kernel 400ms
-fi
+[ -n "$WH_BACKEND" ] || export WORMHOLE_CUBLAS="$WH_BUILD/softgpu/libcublas.so.13"
+serve_device --max-kernel 400ms
 "$wormhole" tenant create short --sm 50
 is the_servers_limit_is_that_of_its_tenants "$(field short "t['max_kernel_ms']")" 400
 is an_endless_kernel_ends_with_the_launch_timeout_in_its_program "$(run short)" "702 702 702"

@@ -12,7 +12,7 @@
 #define CHUNK	(16ul << 20)
 #define MOST	64
 
-static size_t total;
+static size_t room;	/* of the quota, beside a context */
 
 static CUresult current(void)
 {
@@ -43,7 +43,7 @@ static void after_reset(void)
 	/* A call in the dead context: the client may remember the error or not. */
 	cuCtxSynchronize();
 	got = current() ? 0 : fill();
-	ok(got && got <= total, "memory_after_a_reset_is_within_the_quota");
+	ok(got && got <= room, "memory_after_a_reset_is_within_the_quota");
 }
 
 static void after_release(void)
@@ -54,7 +54,7 @@ static void after_release(void)
 		;
 	cuCtxSynchronize();
 	got = current() ? 0 : fill();
-	ok(got && got <= total, "memory_after_release_and_retain_is_within_the_quota");
+	ok(got && got <= room, "memory_after_release_and_retain_is_within_the_quota");
 }
 
 static CUresult make_pool(CUmemoryPool *pool)
@@ -82,10 +82,10 @@ static void destroyed_pools(void)
 
 	while (n < MOST && from_pool(&p[n]) == CUDA_SUCCESS)
 		n++;
-	ok(n && n * CHUNK <= total, "what_lives_of_destroyed_pools_is_within_the_quota");
+	ok(n && n * CHUNK <= room, "what_lives_of_destroyed_pools_is_within_the_quota");
 	for (i = 0; i < n; i++)
 		cuMemFree(p[i]);
-	ok(fill() == total / CHUNK * CHUNK, "what_was_freed_of_them_is_given_back");
+	ok(fill() == room / CHUNK * CHUNK, "what_was_freed_of_them_is_given_back");
 }
 
 static void pool_of_a_dead_context(void)
@@ -107,10 +107,10 @@ static void pool_of_a_dead_context(void)
 
 int main(void)
 {
-	size_t unused;
+	size_t quota;
 
 	tap_plan(5);
-	if (cuInit(0) || current() || cuMemGetInfo(&unused, &total)) {
+	if (cuInit(0) || current() || cuMemGetInfo(&room, &quota)) {
 		printf("Bail out! no device\n");
 		return 1;
 	}

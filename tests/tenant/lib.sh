@@ -21,9 +21,14 @@ await() {
 
 serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/serve" 2>&1; }
 server() { cat "$WORMHOLE_DIR/server.lock"; }
+# serve_device does the same over softgpu, or over the driver that WH_BACKEND names.
+serve_device() {
+	[ -n "$WH_BACKEND" ] || { serve "$@"; return; }
+	"$wormhole" serve --backend "$WH_BACKEND" --daemon "$@" >"$tmp/serve" 2>&1
+}
 # serve_or_bail is for a test whose points a program under `run` makes, and not this shell.
 serve_or_bail() {
-	serve && return
+	serve_device && return
 	echo "Bail out! no server: $(cat "$tmp/serve")"
 	exit 1
 }
