@@ -462,8 +462,8 @@ static void follow_stream(struct wh_session *s, CUstream stream)
 
 CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 {
-	int device = wh_self.device;
 	struct wh_sm_context *c;
+	bool captures;
 	CUresult res;
 
 	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
@@ -471,17 +471,19 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 	else if (has_credit(s, stream))
 		return CUDA_SUCCESS;
 	/* A library might choose a context by itself, and nothing could be measured there. */
-	if (device < 0)
+	if (wh_self.device < 0)
 		return s->limits.temporal ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
-	if (!(s->limits.temporal & 1u << device))
+	if (!s->limits.temporal)
 		return CUDA_SUCCESS;
 	if (!open_state(s))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	c = NULL;
-	if (wh_capture_of(s, stream) == WH_CAPTURE_NONE) {
+	/* The stream may be of another device, and only that one may have a share. */
+	captures = wh_capture_of(s, stream) != WH_CAPTURE_NONE;
+	if (!captures)
 		follow_stream(s, stream);
-		c = wh_gpu_context(s);
-	}
+	if (!(s->limits.temporal & 1u << wh_self.device))
+		return CUDA_SUCCESS;
+	c = captures ? NULL : wh_gpu_context(s);
 	/* Without a context, or events, the launch fails by itself or cannot be held back. */
 	s->limits.sm->skip = !c;
 	if (!c)

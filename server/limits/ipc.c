@@ -640,11 +640,11 @@ void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real)
 }
 
 /*
- * Returns the memory without an owner that the driver is taken to count for this process. The
- * driver counts such memory for one of the processes that have it open, but does not say for which.
- * The one with the lowest account is taken. If the driver counts it for another one, that one's
- * figure is charged as well as the orphan: too much, never too little. What cuMemCreate made is in
- * no figure once its maker has given it up (seen on an H100, driver 580.159), so it is not here.
+ * Returns the memory without an owner that is in the driver's figure of this process for sure: what
+ * this process alone has open. Of several the driver chooses one, and does not say which. If each
+ * took it out of its figure, or the wrong one did, an idle process would have it uncharged; so with
+ * several openers it is charged twice. What cuMemCreate made is in no figure once its maker has
+ * given it up (seen on an H100, driver 580.159), so it is not here.
  */
 uint64_t wh_ipc_orphans(struct wh_session *s, int device)
 {
@@ -658,9 +658,8 @@ uint64_t wh_ipc_orphans(struct wh_session *s, int device)
 	/* By entries, not by imports: memory that is open at two addresses is there once. */
 	for (i = 0; i < top_of(&u->shared); i++, e++) {
 		openers = e->openers & wh_tenant_living(u);
-		if (e->kind == WH_SHARED_MEMORY && e->device == device && openers &&
-		    !wh_shared_alive(u, e) &&
-		    (unsigned int)__builtin_ctzll(openers) == s->limits.ipc->account)
+		if (e->kind == WH_SHARED_MEMORY && e->device == device &&
+		    openers == 1ull << s->limits.ipc->account && !wh_shared_alive(u, e))
 			sum += e->bytes;
 	}
 	return sum;

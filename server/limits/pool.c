@@ -279,6 +279,29 @@ static CUresult leave(struct wh_session *s, struct wh_charge *c, CUresult res)
 	return res;
 }
 
+/*
+ * Returns the device of a stream: without a pool's name the driver takes the current pool of that
+ * device, whatever context is current.
+ */
+static int device_of_stream(struct wh_session *s, CUstream stream)
+{
+	CUcontext ctx = NULL, own = wh_handles_get(&s->handles, wh_self.ctx, WH_H_CUcontext);
+	CUdevice dev = wh_self.device;
+
+	if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD)
+		return wh_self.device;
+	if (s->drv.cuStreamGetDevice && s->drv.cuStreamGetDevice(stream, &dev) == CUDA_SUCCESS)
+		return dev;
+	/* A driver before CUDA 12.8. */
+	if (!own || !s->drv.cuStreamGetCtx || !s->drv.cuCtxSetCurrent || !s->drv.cuCtxGetDevice ||
+	    s->drv.cuStreamGetCtx(stream, &ctx) != CUDA_SUCCESS || ctx == own ||
+	    s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS)
+		return wh_self.device;
+	s->drv.cuCtxGetDevice(&dev);
+	s->drv.cuCtxSetCurrent(own);
+	return dev;
+}
+
 /* Returns by how much a pool will grow for `bytes`: in steps, once a step was seen. */
 static uint64_t growth(struct wh_session *s, uint64_t bytes)
 {
@@ -306,7 +329,8 @@ static void captured(struct wh_session *s, CUmemoryPool pool, CUstream stream, u
 {
 	struct wh_mem_entry *e = pool ? entry_of(s, pool) : NULL;
 
-	wh_graph_needs(s, captured_graph(s, stream), e ? e->device : wh_self.device, bytes);
+	wh_graph_needs(s, captured_graph(s, stream), e ? e->device : device_of_stream(s, stream),
+		       bytes);
 }
 
 /* Reserves what the pool will grow by. */
@@ -339,7 +363,8 @@ static CUresult pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryP
 		return CUDA_SUCCESS;
 	}
 	if (!pool && (!s->drv.cuDeviceGetMemPool ||
-		      s->drv.cuDeviceGetMemPool(&pool, wh_self.device) != CUDA_SUCCESS))
+		      s->drv.cuDeviceGetMemPool(&pool, device_of_stream(s, stream)) !=
+			      CUDA_SUCCESS))
 		return CUDA_SUCCESS;
 	e = entry_of(s, pool);
 	if (!e || e->device < 0)

@@ -296,6 +296,9 @@ static void test_orphans(const struct tenant *t, struct wh_session *a, struct wh
 	release(a, mine);
 	ok_eq(wh_tenant_orphans(t->usage, 0), SIZE, "then_to_the_tenant");
 	ok_eq(wh_ipc_orphans(b, 0), SIZE, "and_is_in_the_figure_of_who_has_it_open_once");
+	e->openers |= 1ull << (a->limits.account - a->limits.usage->worker);
+	ok_eq(wh_ipc_orphans(b, 0), 0, "perhaps_in_anothers_who_has_it_open_too");
+	e->openers = 1ull << (b->limits.account - b->limits.usage->worker);
 	e->kind = WH_SHARED_ALLOCATION;
 	ok(wh_tenant_orphans(t->usage, 0) == SIZE && !wh_ipc_orphans(b, 0),
 	   "what_cuMemCreate_made_is_in_no_figure");
@@ -460,7 +463,7 @@ int main(int argc, char **argv)
 	struct wh_session *other = join(argv[0], &two);
 
 	(void)argc;
-	tap_plan(31);
+	tap_plan(32);
 	test_handles(a, b, other);
 	test_orphans(&one, a, b);
 	test_death_inside(argv[0], &one, a, b);
