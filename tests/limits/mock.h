@@ -18,6 +18,7 @@
 #define MOCK_THREADS	2048
 
 struct mock_gpu {
+	uint32_t devices;		/* two of them; 0: one. Both have one device's memory */
 	uint64_t total;			/* bytes of the device */
 	uint64_t used, peak;		/* bytes that all processes have, and their peak */
 	uint64_t readings;		/* how often NVML's figure was read */

@@ -35,6 +35,7 @@ struct object {
 	int mallocs;			/* code that calls malloc(); a context with a heap */
 	uint64_t stacks, heap, calls;	/* of a context: beyond MOCK_CONTEXT */
 	size_t stack_limit, heap_limit;
+	CUdevice device;		/* of a context, or a pool */
 };
 
 extern struct object mock_object[OBJECTS];	/* the first one is never used */
@@ -63,6 +64,8 @@ uint64_t mock_addresses(uint64_t bytes, uint64_t align);
 struct object *mock_make(enum kind kind, uint64_t bytes);
 struct object *mock_at(uint64_t address, enum kind kind);
 struct object *mock_valid(void *handle, enum kind kind);
+/* The device of a context; that of none is the first one. */
+CUdevice mock_device(CUcontext ctx);
 
 /* Frees memory of a pool, without the order of any stream. */
 CUresult mock_pool_free(uint64_t address);

@@ -18,8 +18,8 @@ CUcontext mock_current;
 
 static unsigned int self;
 static uint64_t next_address = 1 << 28;
-static struct object *primary;
-static int primary_refs;
+static struct object *primaries[2];	/* by device */
+static int primary_refs[2];
 
 static void open_gpu(void)
 {
@@ -122,14 +122,19 @@ CUresult cuDriverGetVersion(int *v)
 
 CUresult cuDeviceGetCount(int *n)
 {
-	*n = 1;
+	*n = mock_gpu->devices ? 2 : 1;
 	return CUDA_SUCCESS;
+}
+
+CUdevice mock_device(CUcontext ctx)
+{
+	return ctx ? ((struct object *)ctx)->device : 0;
 }
 
 CUresult cuDeviceGet(CUdevice *dev, int i)
 {
 	*dev = i;
-	return i ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+	return i > (mock_gpu->devices != 0) ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetName(char *name, int size, CUdevice dev)
@@ -141,8 +146,7 @@ CUresult cuDeviceGetName(char *name, int size, CUdevice dev)
 
 CUresult cuDeviceGetPCIBusId(char *bus, int size, CUdevice dev)
 {
-	(void)dev;
-	strncpy(bus, "0000:01:00.0", size);
+	strncpy(bus, dev ? "0000:02:00.0" : "0000:01:00.0", size);
 	return CUDA_SUCCESS;
 }
 
@@ -207,26 +211,25 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
 	CUresult res = CUDA_SUCCESS;
 
-	(void)dev;
-	if (!primary) {
+	if (!primaries[dev]) {
 		res = context(ctx);
-		primary = res ? NULL : (struct object *)*ctx;
+		primaries[dev] = res ? NULL : (struct object *)*ctx;
 	}
-	if (primary) {
-		primary_refs++;
-		*ctx = (CUcontext)primary;
+	if (primaries[dev]) {
+		primaries[dev]->device = dev;
+		primary_refs[dev]++;
+		*ctx = (CUcontext)primaries[dev];
 	}
 	return res;
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-	(void)dev;
-	if (!primary)
+	if (!primaries[dev])
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!--primary_refs) {
-		end_context(primary);
-		primary = NULL;
+	if (!--primary_refs[dev]) {
+		end_context(primaries[dev]);
+		primaries[dev] = NULL;
 	}
 	return CUDA_SUCCESS;
 }
@@ -234,18 +237,16 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 /* A program that has retained the context goes on with one that is made anew. */
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-	(void)dev;
-	if (primary)
-		end_context(primary);
-	primary = NULL;
+	if (primaries[dev])
+		end_context(primaries[dev]);
+	primaries[dev] = NULL;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
-	(void)dev;
 	*flags = 0;
-	*active = primary != NULL;
+	*active = primaries[dev] != NULL;
 	return CUDA_SUCCESS;
 }
 
@@ -285,7 +286,7 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 
 CUresult cuCtxGetDevice(CUdevice *dev)
 {
-	*dev = 0;
+	*dev = mock_device(mock_current);
 	return mock_current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 

@@ -4,26 +4,24 @@
 
 static struct object *chosen_pool;
 
-static struct object *default_pool(void)
+static struct object *default_pool(CUdevice dev)
 {
-	static struct object *p;
+	static struct object *p[2];
 
-	if (!p)
-		p = mock_make(POOL, 0);
-	return p;
+	if (!p[dev])
+		p[dev] = mock_make(POOL, 0);
+	return p[dev];
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-	(void)dev;
-	*pool = (CUmemoryPool)default_pool();
+	*pool = (CUmemoryPool)default_pool(dev);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-	(void)dev;
-	*pool = (CUmemoryPool)(chosen_pool ? chosen_pool : default_pool());
+	*pool = (CUmemoryPool)(chosen_pool && !dev ? chosen_pool : default_pool(dev));
 	return CUDA_SUCCESS;
 }
 
@@ -47,9 +45,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *where, CUmemAllocationType type)
 {
-	(void)where;
 	(void)type;
-	*pool = (CUmemoryPool)default_pool();
+	*pool = (CUmemoryPool)default_pool(where->id);
 	return CUDA_SUCCESS;
 }
 
@@ -140,9 +137,13 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool po
 
 CUresult cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream stream)
 {
+	CUcontext ctx = mock_current;
 	CUmemoryPool pool;
 
-	cuDeviceGetMemPool(&pool, 0);
+	/* It is the current pool of the stream's device, as cuda.h says. */
+	if (mock_valid(stream, STREAM))
+		cuStreamGetCtx(stream, &ctx);
+	cuDeviceGetMemPool(&pool, mock_device(ctx));
 	return cuMemAllocFromPoolAsync(out, bytes, pool, stream);
 }
 
