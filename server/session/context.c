@@ -199,6 +199,8 @@ static void stand_in_after(struct wh_session *s, CUdevice dev, bool reset)
 
 	if (!wh_sms_primary_released(s, dev) && !reset)
 		return;
+	/* The driver ends what was made in it only with the primary context below it. */
+	wh_sms_empty(s, s->primary);
 	wh_handles_drop_owned(&s->handles, id);
 	wh_sms_primary_gone(s, dev);
 	destroyed(s, CUDA_SUCCESS, id);
