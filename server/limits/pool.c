@@ -240,8 +240,14 @@ bool wh_pool_freed(struct wh_session *s, CUdeviceptr address)
 	if (!pool || pool->type != WH_MEM_DESTROYED || pool->inside)
 		return true;
 	wh_mem_remove(m, pool);
+	/*
+	 * If it was freed in the order of a stream, the driver may still have it. Its figure says
+	 * so; without one, only the end of the work does.
+	 */
+	if (!wh_mem_follow(s, pool->device) && (!s->drv.cuCtxSynchronize ||
+						s->drv.cuCtxSynchronize() != CUDA_SUCCESS))
+		return true;
 	wh_mem_give(s, pool->device, pool->bytes);
-	/* If it was freed in the order of a stream, the driver may still have it. */
 	wh_mem_follow(s, pool->device);
 	return true;
 }

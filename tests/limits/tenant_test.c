@@ -18,6 +18,8 @@ static struct shared {
 	int go;
 } *shared;
 
+static char blind[512];		/* the mock driver in a folder without NVML */
+
 static pid_t child(void (*f)(int), int arg)
 {
 	pid_t pid;
@@ -479,7 +481,8 @@ static void ends(void (*f)(int), const char *name)
 	memset(shared, 0, sizeof(*shared));
 	fresh();
 	in_child(f, 0);
-	if (!ok(!shared->error[0] && !shared->error[1] && shared->value[1] <= shared->value[0], name))
+	if (!ok(!shared->error[0] && !shared->error[1] && shared->value[1] <= shared->value[0],
+		name))
 		diag("error %d, %llu MiB before and %llu MiB after 20 of them", shared->error[1],
 		     (unsigned long long)(shared->value[0] / MIB),
 		     (unsigned long long)(shared->value[1] / MIB));
@@ -489,6 +492,42 @@ static void test_what_ends_with_a_limited_one(void)
 {
 	ends(contexts_with_memory, "memory_and_code_of_a_limited_context_end_with_it");
 	ends(primary_ones_with_memory, "and_with_the_primary_one_at_its_last_release");
+}
+
+/* --- A driver without a figure for processes ---------------------------------------------- */
+
+static void free_parts_of_destroyed_pools(int unused)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemoryPool pool;
+	CUdeviceptr p;
+	int i;
+
+	(void)unused;
+	setenv("WORMHOLE_BACKEND", blind, 1);
+	shared->error[0] = !start();
+	for (i = 0; i < 4 && !shared->error[1]; i++)
+		shared->error[1] = cuMemPoolCreate(&pool, &props) ||
+				   cuMemAllocFromPoolAsync(&p, 300 * MIB, pool, NULL) ||
+				   cuMemPoolDestroy(pool) || cuMemFreeAsync(p, NULL);
+}
+
+static void test_without_a_figure(const char *argv0)
+{
+	char *slash;
+
+	snprintf(blind, sizeof(blind), "%s", argv0);
+	slash = strrchr(blind, '/');
+	snprintf(slash ? slash : blind, 64, "%sbin/blind/libcuda.so.1", slash ? "/" : "");
+	memset(shared, 0, sizeof(*shared));
+	fresh();
+	set_memory(512 * MIB);
+	in_child(free_parts_of_destroyed_pools, 0);
+	if (!ok(!shared->error[0] && !shared->error[1] && gpu->peak <= 512 * MIB + MOCK_CONTEXT,
+		"what_is_freed_in_order_is_charged_until_the_driver_has_it"))
+		diag("errors %d %d, at most %llu MiB", shared->error[0], shared->error[1],
+		     (unsigned long long)(gpu->peak / MIB));
 }
 
 static void test_spatial(void)
@@ -531,7 +570,7 @@ int main(int argc, char **argv)
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	tap_plan(33);
+	tap_plan(34);
 	test_race();
 	test_death();
 	test_change();
@@ -541,6 +580,7 @@ int main(int argc, char **argv)
 	test_on_the_host();
 	test_spatial();
 	test_what_ends_with_a_limited_one();
+	test_without_a_figure(argv[0]);
 	remove_tenant();
 	return tap_exit();
 }
