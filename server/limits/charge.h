@@ -301,6 +301,8 @@ bool wh_sms_primary_released(struct wh_session *s, CUdevice dev);
 void wh_sms_primary_gone(struct wh_session *s, CUdevice dev);
 /* A context that was made here is about to end: this first ends what was made in it. */
 void wh_sms_empty(struct wh_session *s, CUcontext ctx);
+/* Returns the device of a driver's context, whichever is current; -1: the driver does not say. */
+CUdevice wh_device_of_context(struct wh_session *s, CUcontext ctx);
 /* These replace the driver's functions. False: the device is not limited; call the driver. */
 bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res);
 bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res);

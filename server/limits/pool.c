@@ -291,21 +291,17 @@ static CUresult leave(struct wh_session *s, struct wh_charge *c, CUresult res)
  */
 static int device_of_stream(struct wh_session *s, CUstream stream)
 {
-	CUcontext ctx = NULL, own = wh_handles_get(&s->handles, wh_self.ctx, WH_H_CUcontext);
 	CUdevice dev = wh_self.device;
+	CUcontext ctx = NULL;
 
 	if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD)
-		return wh_self.device;
+		return dev;
 	if (s->drv.cuStreamGetDevice && s->drv.cuStreamGetDevice(stream, &dev) == CUDA_SUCCESS)
 		return dev;
 	/* A driver before CUDA 12.8. */
-	if (!own || !s->drv.cuStreamGetCtx || !s->drv.cuCtxSetCurrent || !s->drv.cuCtxGetDevice ||
-	    s->drv.cuStreamGetCtx(stream, &ctx) != CUDA_SUCCESS || ctx == own ||
-	    s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS)
-		return wh_self.device;
-	s->drv.cuCtxGetDevice(&dev);
-	s->drv.cuCtxSetCurrent(own);
-	return dev;
+	if (s->drv.cuStreamGetCtx && s->drv.cuStreamGetCtx(stream, &ctx) == CUDA_SUCCESS)
+		dev = wh_device_of_context(s, ctx);
+	return dev < 0 ? wh_self.device : dev;
 }
 
 /* Returns by how much a pool will grow for `bytes`: in steps, once a step was seen. */

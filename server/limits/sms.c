@@ -277,7 +277,7 @@ bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
 
 /* --- Contexts in the driver's answers ----------------------------------------------- */
 
-static CUdevice device_of(struct wh_session *s, CUcontext ctx)
+CUdevice wh_device_of_context(struct wh_session *s, CUcontext ctx)
 {
 	CUdevice dev = -1;
 	CUcontext old;
@@ -330,7 +330,7 @@ void *wh_context_shown(struct wh_session *s, void *real)
 	/* A session without a tenant has no share. */
 	if (!s->limits.usage)
 		return real;
-	dev = device_of(s, real);
+	dev = wh_device_of_context(s, real);
 	place = dev < 0 ? NULL : place_of(s, dev);
 	if (place)
 		return place;

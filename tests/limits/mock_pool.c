@@ -223,6 +223,15 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx)
 	return *ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+CUresult cuStreamGetDevice(CUstream stream, CUdevice *dev)
+{
+	CUcontext ctx = NULL;
+	CUresult res = cuStreamGetCtx(stream, &ctx);
+
+	*dev = mock_device(ctx);
+	return res;
+}
+
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
 	struct object *o = mock_valid(stream, STREAM);
