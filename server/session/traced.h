@@ -12,10 +12,13 @@ int32_t wh_run_traced(struct wh_session *s, struct wh_frame *f, const struct wh_
 
 /*
  * Generated from cuda.api: describes the request of a generated handler, which has the call's least
- * size, and returns true for an asynchronous copy or fill. What it says by: a stream is the
- * client's handle, 0 the default stream; sizes are in bytes.
+ * size, and returns true for an asynchronous copy or fill.
  */
 bool wh_told(const struct wh_req *req, struct wh_trace_record *r);
+/*
+ * wh_told() fills a record by these. A stream is the client's handle, 0 the default stream; sizes
+ * are in bytes; the way is WH_TRACE_TO_DEVICE and the like.
+ */
 void wh_trace_kind(struct wh_trace_record *r, uint64_t stream, enum wh_trace_kind kind);
 void wh_trace_copy(struct wh_trace_record *r, uint64_t stream, uint64_t bytes, int way);
 void wh_trace_fill(struct wh_trace_record *r, uint64_t stream, uint64_t bytes);
