@@ -43,7 +43,6 @@ static struct {
 } t;
 
 static __thread CUstream stream_of[STREAMS];
-static unsigned int streams;		/* of the process, now */
 static __thread unsigned int thread;	/* its number in its process */
 
 static struct {
@@ -213,22 +212,6 @@ static CUresult library(void)
 			cuLibraryUnload((CUlibrary)take(t.library));
 }
 
-static CUresult make_stream(CUstream *s)
-{
-	CUresult res = cuStreamCreate(s, 0);
-
-	if (!res)
-		__atomic_fetch_add(&streams, 1, __ATOMIC_RELAXED);
-	return res;
-}
-
-/* A stream may have ended with its context. */
-static CUresult end_stream(CUstream s)
-{
-	__atomic_fetch_sub(&streams, 1, __ATOMIC_RELAXED);
-	return cuStreamDestroy(s);
-}
-
 static CUresult stream(void)
 {
 	CUstream *s = &stream_of[any(STREAMS)];
@@ -237,8 +220,8 @@ static CUresult stream(void)
 	if (!any(3))
 		return cuStreamSynchronize(any_stream());
 	if (!*s)
-		return make_stream(s);
-	res = end_stream(*s);
+		return cuStreamCreate(s, 0);
+	res = cuStreamDestroy(*s);
 	*s = NULL;
 	return res;
 }
@@ -308,7 +291,7 @@ static CUresult kernel(void)
 static CUresult captured(size_t size, CUdeviceptr *of, CUgraph *g)
 {
 	CUstream s;
-	CUresult res = make_stream(&s);
+	CUresult res = cuStreamCreate(&s, 0);
 
 	if (res)
 		return res;
@@ -317,7 +300,7 @@ static CUresult captured(size_t size, CUdeviceptr *of, CUgraph *g)
 		res = cuMemAllocAsync(of, size, s);
 	if (!res)
 		res = cuStreamEndCapture(s, g);
-	end_stream(s);
+	cuStreamDestroy(s);
 	return res;
 }
 

@@ -129,7 +129,6 @@ static void step(void)
 
 static void done(void)
 {
-	stage->streams[number] = __atomic_load_n(&streams, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&stage->done, 1, __ATOMIC_SEQ_CST);
 	stage_wake(&stage->done);
 }

@@ -34,7 +34,6 @@ struct stage {
 	uint32_t straddling;
 	uint32_t taken, refused, unknown;
 	char said[PLAYERS * THREADS][160];	/* of each thread: its calls of its last round */
-	uint32_t streams[PLAYERS];	/* that the programs have */
 	struct {
 		CUipcMemHandle memory;
 		uint32_t pid;		/* owner of this descriptor */

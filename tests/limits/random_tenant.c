@@ -58,10 +58,10 @@ static pid_t player[PLAYERS];	/* 0: is not there */
 static struct {
 	unsigned int rounds, ends, over, peaks, uncharged, dead, stuck;
 	uint64_t most, beyond;
-	char what[2048];
+	bool found;
 } seen;
 
-/* On a GPU: what NVML says of each worker now, and said when somebody looked last. */
+/* On a GPU: what NVML says of each worker now, and said at the last look. */
 static uint64_t has[WH_TENANT_WORKERS], had[WH_TENANT_WORKERS];
 
 /* --- Finds ------------------------------------------------------------------------------- */
@@ -88,8 +88,6 @@ static void say_figures(void)
 			diag("account %u, worker %u: charged for %.1f MiB, has %.1f, had %.1f", i,
 			     usage->worker[i].pid, (double)usage->worker[i].device[0].memory / MIB,
 			     (double)has[i] / MIB, (double)had[i] / MIB);
-	for (i = 0; !books && i < PLAYERS; i++)
-		diag("program %u has %u streams", i, stage->streams[i]);
 }
 
 /* Prints what each worker has and is charged for, so that a find says whose it is. */
@@ -126,19 +124,26 @@ static void say_accounts(void)
 	diag("left behind is charged: %.1f MiB", (double)wh_tenant_orphans(usage, 0) / MIB);
 }
 
-/* Prints the last call of each thread that played. */
-static void find(unsigned int *counter, uint64_t bytes)
+/* Prints what each thread that played called in the round. */
+static void say_calls(void)
 {
 	unsigned int i;
-	size_t n = 0;
 
-	for (i = 0; i < PLAYERS * THREADS && n < sizeof(seen.what); i++)
+	for (i = 0; i < PLAYERS * THREADS; i++)
 		if (stage->playing >> i & 1)
-			n += (size_t)snprintf(seen.what + n, sizeof(seen.what) - n, "%s%u.%u: %s",
-					      n ? "; " : "", i / THREADS, i % THREADS, stage->said[i]);
+			diag("    %u.%u: %s", i / THREADS, i % THREADS, stage->said[i]);
+}
+
+static void find(unsigned int *counter, uint64_t bytes)
+{
 	++*counter;
 	if (bytes > seen.beyond)
 		seen.beyond = bytes;
+	if (!seen.found) {
+		diag("first find after:");
+		say_calls();
+	}
+	seen.found = true;
 	say_accounts();
 }
 
@@ -243,15 +248,6 @@ static uint64_t uncharged(void)
 		most = uncharged_now();
 	}
 	return most;
-}
-
-static void say_calls(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < PLAYERS * THREADS; i++)
-		if (stage->playing >> i & 1)
-			diag("    %u.%u: %s", i / THREADS, i % THREADS, stage->said[i]);
 }
 
 /* Says what was called when a worker came to have more than it is charged for. */
@@ -504,7 +500,7 @@ static void play(void)
 	for (i = 0; i < PLAYERS && good; i++)
 		good = begin_player(i) && (!o.books || books || open_books());
 	/* A find shows again in each later round, so the first one ends the loop. */
-	while (good && !seen.what[0] && now_ms() < end)
+	while (good && !seen.found && now_ms() < end)
 		good = any(150) ? play_round() : change_player();
 	for (i = 0; i < PLAYERS; i++)
 		if (player[i]) {
@@ -564,8 +560,8 @@ static void say(void)
 	diag("%u calls succeeded, %u for want of memory did not, %u are not there; %u rounds, %u ends",
 	     stage->taken, stage->refused, stage->unknown, seen.rounds, seen.ends);
 	diag("at most %.1f MiB of %.1f", (double)seen.most / MIB, (double)o.quota / MIB);
-	if (seen.what[0])
-		diag("first find after: %s; by up to %.1f MiB", seen.what, (double)seen.beyond / MIB);
+	if (seen.found)
+		diag("the finds are of up to %.1f MiB", (double)seen.beyond / MIB);
 }
 
 int main(int argc, char **argv)
