@@ -11,6 +11,23 @@ MACHINE=${MACHINE:-q35}
 # The machine's TSC counts 100 M a second, whatever CPUID says.
 CLOCK="tsc_early_khz=100000"
 
+# now prints the time since the host's boot in hundredths of a second.
+now() { read -r now_s _ </proc/uptime; echo "${now_s%.*}${now_s#*.}"; }
+
+# within SECONDS COMMAND... repeats the command until it succeeds; $took is then the time that
+# this took, in ms.
+within() {
+	within_start=$(now)
+	within_end=$((within_start + $1 * 100))
+	shift
+	until "$@"; do
+		took=$((($(now) - within_start) * 10))
+		[ "$(now)" -lt $within_end ] || return 1
+		usleep 20000
+	done
+	took=$((($(now) - within_start) * 10))
+}
+
 # load_kvm loads KVM's modules, if the job brings them for a kernel that has no KVM built in.
 load_kvm() {
 	[ -d /job/modules ] || return 0
