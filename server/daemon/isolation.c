@@ -189,6 +189,11 @@ void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes)
 		wh_say("warn", "%s", err);
 }
 
+uint64_t wh_isolation_loose(const struct wh_isolation *i)
+{
+	return i->group[0] ? wh_cgroup_loose(i->group) : 0;
+}
+
 bool wh_isolation_meets(const struct wh_isolation *i, char *err, size_t err_size)
 {
 	if (i->net_ns >= 0 && i->user_ns < 0 && i->uid != WH_NO_UID)

@@ -66,6 +66,8 @@ bool wh_isolation_try(const struct wh_isolation *i, char *err, size_t err_size);
 void wh_isolation_enter(const struct wh_isolation *i);
 /* Sets how much host memory all processes of the tenant may have, in bytes; 0: no limit. */
 void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes);
+/* Returns what its workers had taken and only pipes and sockets still have, in bytes. */
+uint64_t wh_isolation_loose(const struct wh_isolation *i);
 /*
  * May the tenant's workers have sockets to meet by? They may only if these sockets reach nothing
  * but each other, and if the workers have no rights in the network namespace. False: err says what

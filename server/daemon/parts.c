@@ -112,26 +112,6 @@ static bool give_back(int file)
 	       !fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size);
 }
 
-/*
- * Sets the cgroup's memory, which secures the limit of host memory that workers keep by themselves.
- * A worker needs memory of its own besides, and so do softgpu's devices. It is never the whole
- * machine's memory, so that the tenant that uses too much is the one that dies.
- */
-void wh_parts_bound(const struct wh_tenant *t)
-{
-	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-	uint64_t most = machine / 4 * 3, bytes = t->host_memory, own = WORKER_MEMORY;
-	unsigned int d;
-
-	for (d = 0; d < wh_server.devices; d++)
-		if (!strcmp(wh_server.device[d].name, SOFTGPU))
-			own += wh_server.device[d].memory;
-	if (most < bytes)
-		most = bytes;
-	bytes += own * (t->workers ? t->workers : 1);
-	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
-}
-
 /* --- Parts of workers that have ended ------------------------------------------------- */
 
 static void forget(struct tenant_worker *w)
@@ -175,7 +155,7 @@ unsigned int wh_parts_kept(const struct wh_tenant *t)
 
 static void count(struct wh_tenant *t)
 {
-	uint64_t sum = 0;
+	uint64_t sum = t->loose = t->host_memory ? wh_isolation_loose(&t->isolation) : 0;
 	int i;
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
@@ -187,12 +167,15 @@ static void count(struct wh_tenant *t)
 /* --- Looks ---------------------------------------------------------------------------- */
 
 static int timer;	/* 0: it does not exist yet */
+static bool runs;
 
-static void look_again(unsigned int ms)
+/* A timer that runs is left alone, so that nobody can put off the next look. */
+static void look_again(const struct wh_tenant *t)
 {
-	const struct itimerspec when = { .it_value.tv_nsec = ms * 1000000l };
+	const struct itimerspec when = { .it_value.tv_nsec = LOOK_MS * 1000000l };
 
-	timerfd_settime(timer, 0, &when, NULL);
+	if (!runs && (wh_parts_kept(t) || t->loose || (t->host_memory && t->workers)))
+		runs = !timerfd_settime(timer, 0, &when, NULL);
 }
 
 static void on_time(int fd, void *arg)
@@ -203,6 +186,7 @@ static void on_time(int fd, void *arg)
 	(void)arg;
 	if (read(fd, &n, sizeof(n)) != sizeof(n))
 		return;
+	runs = false;
 	while ((t = wh_tenant_next(t)))
 		wh_parts_look(t);
 }
@@ -212,16 +196,34 @@ void wh_parts_look(struct wh_tenant *t)
 	struct tenant_worker *w;
 	int i;
 
-	if (!wh_parts_kept(t))
-		return;
 	for (i = 0; i < WH_TENANT_WORKERS; i++) {
 		w = &t->worker[i];
 		if (is_kept(w) && !w->emptier && is_alone(w->part))
 			end_part(w);
 	}
 	count(t);
-	if (wh_parts_kept(t))
-		look_again(LOOK_MS);
+	look_again(t);
+}
+
+/*
+ * Sets the cgroup's memory, which secures the limit of host memory that workers keep by themselves.
+ * A worker needs memory of its own besides, and so do softgpu's devices. It is never the whole
+ * machine's memory, so that the tenant that uses too much is the one that dies.
+ */
+void wh_parts_bound(struct wh_tenant *t)
+{
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	uint64_t most = machine / 4 * 3, bytes = t->host_memory, own = WORKER_MEMORY;
+	unsigned int d;
+
+	for (d = 0; d < wh_server.devices; d++)
+		if (!strcmp(wh_server.device[d].name, SOFTGPU))
+			own += wh_server.device[d].memory;
+	if (most < bytes)
+		most = bytes;
+	bytes += own * (t->workers ? t->workers : 1);
+	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
+	look_again(t);
 }
 
 bool wh_parts_reap(pid_t pid)

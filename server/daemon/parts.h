@@ -18,7 +18,7 @@ int wh_parts_make(struct wh_tenant *t, int account);
  */
 void wh_parts_look(struct wh_tenant *t);
 /* Call this when the tenant's limit of host memory, or the number of its workers, has changed. */
-void wh_parts_bound(const struct wh_tenant *t);
+void wh_parts_bound(struct wh_tenant *t);
 /* Returns how many accounts are not free although their workers have ended. */
 unsigned int wh_parts_kept(const struct wh_tenant *t);
 /* A child of this process has ended. Returns true if it was one that gives a part back. */

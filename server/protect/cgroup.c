@@ -424,6 +424,13 @@ bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_si
 	return false;
 }
 
+uint64_t wh_cgroup_loose(const char *name)
+{
+	char dir[PATH_MAX];
+
+	return dir_of(MEMORY, name, dir) ? wh_cgroup_loose_in(dir, tree[MEMORY].v2) : 0;
+}
+
 static void kill_members(const char *dir)
 {
 	char list[4096], *p, *end;

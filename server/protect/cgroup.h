@@ -34,6 +34,14 @@ int wh_cgroup_enter(const char *name);
  * Sets the bytes of memory; 0: no limit. A limit below the current use waits. False: err says why.
  */
 bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_size);
+/*
+ * Returns the bytes that are charged to it and are in no process or file any more, but in pipes and
+ * sockets of anybody (cgroup_memory.c); 0 also if that is not known. A little is not noticed: 512
+ * KiB for each CPU.
+ */
+uint64_t wh_cgroup_loose(const char *name);
+/* The same for a folder of the one or the other version. */
+uint64_t wh_cgroup_loose_in(const char *dir, bool v2);
 /* Kills all processes in it and removes it; waits for their end, a few seconds at most. */
 void wh_cgroup_close(const char *name);
 

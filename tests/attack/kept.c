@@ -4,6 +4,9 @@
  * nobody was charged from then on for the memory that the worker had filled, so a client
  * that came often enough got round its limit. The tenant has 100 MiB, of which each part
  * takes 16.
+ *
+ * 	kept sockets	splices the pages into sockets. It prints how many MiB it had there, and
+ * 			`free` if it has all again when they are read.
  */
 #include "hostile.h"
 #include "hostblock.h"
@@ -242,6 +245,85 @@ static void empty(void)
 	ok(all_is_free(), "and_has_all_again_then");
 }
 
+/* --- Pages in sockets ------------------------------------------------------------------- */
+
+#define PAIRS	512
+
+static int far_end[PAIRS];	/* of socket pairs whose near ends stay open */
+static int pairs;
+
+static int new_pair(void)
+{
+	const int room = 4 << 20;
+	int s[2];
+
+	if (pairs == PAIRS || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s))
+		return -1;
+	setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	far_end[pairs++] = s[1];
+	return s[0];
+}
+
+/* Moves what is in a pipe into sockets, each of which takes some. */
+static bool pour(int from, size_t n, int *to)
+{
+	ssize_t moved;
+
+	while (n) {
+		if (*to < 0)
+			*to = new_pair();
+		if (*to < 0)
+			return false;
+		moved = splice(from, NULL, *to, NULL, n, SPLICE_F_NONBLOCK);
+		if (moved < 0 && errno != EAGAIN)
+			return false;
+		if (moved <= 0)
+			*to = -1;
+		else
+			n -= (size_t)moved;
+	}
+	return true;
+}
+
+/* Returns how many bytes of what was pinned are in sockets now. */
+static uint64_t splice_all(const struct hostile *h)
+{
+	loff_t at = h->part_size, end = at + PINNED;
+	int p[2], to = -1;
+	ssize_t n;
+
+	if (pipe(p))
+		return 0;
+	while (at < end) {
+		n = splice(h->file, &at, p[1], NULL, 65536, SPLICE_F_NONBLOCK);
+		if (n <= 0 || !pour(p[0], (size_t)n, &to))
+			break;
+	}
+	close(p[0]);
+	close(p[1]);
+	return (uint64_t)at - h->part_size;
+}
+
+static int sockets(void)
+{
+	uint64_t held = 0;
+	struct hostile h;
+	bool filled = true;
+	int i;
+
+	for (i = 0; i < SESSIONS && filled && hostile_connect(&h); i++) {
+		filled = !hostile_hello(&h) && fill(&h);
+		if (filled)
+			held += splice_all(&h);
+		hang_up(&h);
+	}
+	printf("%llu\n", (unsigned long long)(held / MIB));
+	for (i = 0; i < pairs; i++)
+		close(far_end[i]);
+	printf("%s\n", all_is_free() ? "free" : "not free");
+	return 0;
+}
+
 /* The client cannot seal or resize the file, so it cannot keep others from using it. */
 static void seals(void)
 {
@@ -257,8 +339,10 @@ static void seals(void)
 	hostile_leave(&h);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "sockets"))
+		return sockets();
 	tap_plan(14);
 	seals();
 	no_more_than_the_limit(by_descriptor, "by_a_descriptor_it_holds_no_more_than_its_limit",

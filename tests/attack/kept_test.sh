@@ -11,9 +11,23 @@ of_ended() { field greedy "t['host_memory_of_ended'] // $M"; }
 serve
 "$wormhole" tenant create greedy --host-mem 100M
 "$wormhole" run --tenant greedy -- "$WH_BUILD/tests/attack/bin/kept" >"$tmp/said" 2>&1
-take_over "$tmp/said" 14 19
+take_over "$tmp/said" 14 21
 await has_workers 0
 ok nothing_is_held_when_it_has_ended await field_is greedy "t['host_memory'], t['host_memory_of_ended']" "(0, 0)"
+
+# Pages that a program splices into sockets are in no file any more. The tenant's cgroup has them.
+if grep -q '^memory on' "$WORMHOLE_DIR/protection"; then
+	"$wormhole" run --tenant greedy -- "$WH_BUILD/tests/attack/bin/kept" sockets >"$tmp/said" 2>&1
+	in_sockets=$(head -n 1 "$tmp/said")
+	ok of_pages_in_sockets_it_has_some_and_no_more_than_its_limit \
+		eval '[ "$in_sockets" -ge 20 ] && [ "$in_sockets" -le 100 ]'
+	diag "$in_sockets MiB"
+	is and_has_all_again_when_they_are_gone "$(sed -n 2p "$tmp/said")" free
+else
+	skip of_pages_in_sockets_it_has_some_and_no_more_than_its_limit "no cgroup for memory"
+	skip and_has_all_again_when_they_are_gone "no cgroup for memory"
+fi
+await field_is greedy "t['host_memory'], t['host_memory_of_ended']" "(0, 0)"
 
 # The worker of a program is killed. The memory that the program pinned keeps its contents, and
 # its tenant still pays for it.
