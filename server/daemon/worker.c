@@ -572,6 +572,7 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 		return refuse(o->conn, WH_ENOMEM, "cannot map the shared part");
 	take_what_needs_calls(o->conn);
 	wh_ranks_prepare(o->protect & WH_WORKER_TCP);
+	wh_crashes_say();
 	if (wh_shm_protect(o->protect, o->backend, o->tenant.seats, false, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
 	s = wh_session_open(part, o->part_size, WH_MAX_SLOTS, o->backend, err, sizeof(err));

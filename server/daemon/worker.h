@@ -37,6 +37,12 @@ struct wh_shm_worker {
 	struct wh_tenant_files tenant;	/* the tenant whose limits hold; WH_NO_TENANT: no limits */
 };
 
+/*
+ * From now on this process says where it crashes, as one line on the standard error that it
+ * has now. Call it once, before wh_shm_protect(): it may load a library.
+ */
+void wh_crashes_say(void);
+
 /* Serves the client until it is gone; returns the exit status. */
 int wh_shm_serve(const struct wh_shm_worker *w);
 

@@ -6,7 +6,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 22
+plan 23
 serve
 "$wormhole" tenant create keep --mem 64M
 start other --tenant keep -- alloc=1048576
@@ -28,6 +28,13 @@ like killed_worker_is_logged "$(cat "$WORMHOLE_DIR/server.log")" "tenant beta: w
 is tenant_serves_on "$("$wormhole" run --tenant beta -- "$client" alloc=4096)" ok
 finish_client b
 await eval '! files | grep -q beta'
+
+start d --tenant delta --mem 64M -- alloc=4096
+kill -SEGV "$(field delta "t['workers'][0]['pid']")"
+await field_is delta "len(t['workers'])" 0
+like a_crashed_worker_says_where_it_was "$(cat "$WORMHOLE_DIR/server.log")" "worker [0-9]*: signal 11 at [^ ]*+0x[0-9a-f]* .*wormhole-server+0x"
+finish_client d
+await eval '! files | grep -q delta'
 
 is deleting_a_busy_tenant_wants_force "$("$wormhole" tenant delete keep 2>&1)" \
 	"wormhole: error: tenant keep has 1 living workers; --force ends them, too"
