@@ -306,6 +306,7 @@ CUdevice wh_device_of_context(struct wh_session *s, CUcontext ctx);
 /* These replace the driver's functions. False: the device is not limited; call the driver. */
 bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res);
 bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res);
+bool wh_sms_reset(struct wh_session *s, CUdevice dev, CUresult *res);
 /* Turns a stream's contexts, as the driver names them, into the client's. */
 CUresult wh_sms_of_stream(struct wh_session *s, CUcontext *ctx, CUgreenCtx *green);
 /*

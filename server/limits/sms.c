@@ -252,6 +252,23 @@ void wh_sms_primary_gone(struct wh_session *s, CUdevice dev)
 		end(s, i);
 }
 
+/*
+ * The driver does not reset a primary context on which others stand. To the client only the one in
+ * its place is the primary one, and that ends when the call is done (session/context.c).
+ */
+bool wh_sms_reset(struct wh_session *s, CUdevice dev, CUresult *res)
+{
+	const struct wh_sms_state *m = s->limits.sms;
+	unsigned int i;
+
+	for (i = 0; m && i < MAX_CONTEXTS; i++)
+		if (m->made[i].ctx && m->made[i].dev == dev) {
+			*res = CUDA_SUCCESS;
+			return true;
+		}
+	return false;
+}
+
 bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res)
 {
 	if (!wh_sms_limited(s, dev))

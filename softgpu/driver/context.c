@@ -569,25 +569,31 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 	return rc ? rc : sgpu_leave(primary_retain(out, dev));
 }
 
-static void stop_green(void *object, void *arg)
+static void count_green(void *object, void *arg)
 {
-	struct sgpu_ctx *ctx = object;
+	const struct sgpu_ctx *ctx = object;
+	unsigned int *n = arg;
 
-	(void)arg;
-	if (ctx->parent && ctx->alive)
-		ctx_stop(ctx);
+	*n += ctx->parent && ctx->alive;
 }
 
 /*
- * Ends the primary context and all green contexts, which depend on it. Its handle stays the
- * same.
+ * Does a green context need the primary one? Green contexts depend on it, and NVIDIA's driver
+ * refuses to end it under them, by a reset or by the last release (580.159).
  */
+static bool primary_needed(void)
+{
+	unsigned int n = 0;
+
+	sgpu_obj_each(SGPU_CTX, count_green, &n);
+	return n;
+}
+
+/* Its handle stays the same. */
 static void primary_drop(void)
 {
-	if (!primary.ctx || !primary.ctx->alive)
-		return;
-	sgpu_obj_each(SGPU_CTX, stop_green, NULL);
-	ctx_stop(primary.ctx);
+	if (primary.ctx && primary.ctx->alive)
+		ctx_stop(primary.ctx);
 }
 
 static CUresult primary_release(CUdevice dev)
@@ -596,6 +602,8 @@ static CUresult primary_release(CUdevice dev)
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!primary.retained)
 		return CUDA_ERROR_INVALID_CONTEXT;
+	if (primary.retained == 1 && primary_needed())
+		return CUDA_ERROR_NOT_PERMITTED;
 	if (!--primary.retained)
 		primary_drop();
 	return CUDA_SUCCESS;
@@ -645,6 +653,8 @@ static CUresult primary_reset(CUdevice dev)
 {
 	if (!sgpu_device_ok(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (primary_needed())
+		return CUDA_ERROR_NOT_PERMITTED;
 	primary_drop();
 	return CUDA_SUCCESS;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The test promises that streams are in order and have an identity, events measure time,
- * and host functions run in order and without a lock of the library. It needs no
- * hardware.
+ * and host functions run in order and without a lock of the library; and that a primary
+ * context does not end under a green one. It needs no hardware.
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -148,12 +148,34 @@ static void capture_mode(void)
 	      "the_capture_mode_is_exchanged");
 }
 
+/* As NVIDIA's driver 580.159 answers. */
+static void green(void)
+{
+	CUdevResource all, part;
+	CUdevResourceDesc desc;
+	unsigned int n = 1;
+	CUgreenCtx g;
+
+	cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM);
+	cuDevSmResourceSplitByCount(&part, &n, &all, NULL, 0, 8);
+	cuDevResourceGenerateDesc(&desc, &part, 1);
+	ok_eq(cuGreenCtxCreate(&g, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM), CUDA_SUCCESS,
+	      "a_green_context_is_made");
+	ok_eq(cuDevicePrimaryCtxReset(0), CUDA_ERROR_NOT_PERMITTED,
+	      "the_primary_one_below_is_not_reset");
+	ok(cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS &&
+	   cuDevicePrimaryCtxRelease(0) == CUDA_ERROR_NOT_PERMITTED,
+	   "the_last_release_of_it_is_the_green_ones");
+	ok(cuGreenCtxDestroy(g) == CUDA_SUCCESS && cuDevicePrimaryCtxReset(0) == CUDA_SUCCESS,
+	   "afterwards_it_is");
+}
+
 int main(void)
 {
 	CUcontext ctx;
 	CUstream s;
 
-	tap_plan(9);
+	tap_plan(13);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
@@ -163,5 +185,6 @@ int main(void)
 	order(s);
 	unlocked(ctx);
 	capture_mode();
+	green();
 	return tap_exit();
 }
