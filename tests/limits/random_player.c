@@ -123,6 +123,8 @@ static void step(void)
 		__atomic_fetch_add(&stage->taken, 1, __ATOMIC_RELAXED);
 	else if (res == CUDA_ERROR_OUT_OF_MEMORY)
 		__atomic_fetch_add(&stage->refused, 1, __ATOMIC_RELAXED);
+	else if (res == CUDA_ERROR_DEVICE_UNAVAILABLE)
+		__atomic_fetch_or(&stage->cut, 1u << number, __ATOMIC_SEQ_CST);
 	else if (res == CUDA_ERROR_NOT_SUPPORTED || res == CUDA_ERROR_UNKNOWN)
 		__atomic_fetch_add(&stage->unknown, 1, __ATOMIC_RELAXED);
 }

@@ -33,6 +33,7 @@ struct stage {
 	uint64_t seed, most;
 	uint32_t straddling;
 	uint32_t taken, refused, unknown;
+	uint32_t cut;			/* bits of players whose worker has ended */
 	char said[PLAYERS * THREADS][160];	/* of each thread: its calls of its last round */
 	struct {
 		CUipcMemHandle memory;

@@ -12,6 +12,7 @@
  * 	--books FILE | --nvml LIBRARY	whose figure: softgpu's (its books.h), as workers name
  * 				the file, or a GPU's
  * 	--unsaid BYTES		what the driver may have taken and no call says (docs/limits.md)
+ * 	--log FILE		what the server says
  * 	--seconds S --seed N --stage FILE
  * 	--alone			never two calls at the same time
  * 	--gaps			on a GPU, say what was called when a worker came to have
@@ -20,6 +21,9 @@
  * softgpu knows everything, so over it there are more promises. No memory lives that is
  * not charged, and the most that there was between two rounds counts as well. One in some
  * questions of the worker about memory gets an error.
+ *
+ * NVIDIA's driver crashes with programs that use what has ended, natively within seconds.
+ * On a GPU a worker may crash there, and only there: its log says where it was.
  */
 #define _GNU_SOURCE
 #include "random_stage.h"
@@ -44,7 +48,7 @@
 
 static struct {
 	uint64_t quota, unsaid, seed;
-	const char *usage, *books, *nvml, *stage;
+	const char *usage, *books, *nvml, *stage, *log;
 	unsigned int seconds;
 	bool alone, gaps;
 	char **command;
@@ -56,7 +60,7 @@ static struct sgpu_books *books;
 static pid_t player[PLAYERS];	/* 0: is not there */
 
 static struct {
-	unsigned int rounds, ends, over, peaks, uncharged, dead, stuck;
+	unsigned int rounds, ends, over, peaks, uncharged, dead, stuck, crashed, astray;
 	uint64_t most, beyond;
 	bool found;
 } seen;
@@ -349,15 +353,22 @@ static bool await_done(uint32_t threads)
 	return true;
 }
 
+/* On a GPU another worker may crash meanwhile, so that there are fewer than programs. */
+static bool any_worker_stays(void)
+{
+	unsigned int living = (unsigned int)__builtin_popcountll(wh_tenant_living(usage));
+	unsigned int n = players();
+
+	return books ? living != n || sgpu_books_bury(books) != n : living > n;
+}
+
 /* Waits until the server has seen the end of each worker whose program has ended. */
 static bool await_workers(void)
 {
 	const struct timespec ms = { 0, 1000000 };
 	uint64_t end = now_ms() + PATIENCE_MS;
-	unsigned int n = players();
 
-	while ((unsigned int)__builtin_popcountll(wh_tenant_living(usage)) != n ||
-	       (books && sgpu_books_bury(books) != n)) {
+	while (any_worker_stays()) {
 		nanosleep(&ms, NULL);
 		if (now_ms() > end) {
 			find(&seen.stuck, 0);
@@ -381,6 +392,7 @@ static bool begin_player(unsigned int i)
 	argv[n++] = number;
 	argv[n] = NULL;
 	stage->done = 0;
+	__atomic_and_fetch(&stage->cut, ~(1u << i), __ATOMIC_SEQ_CST);
 	player[i] = fork();
 	if (!player[i]) {
 		execvp(argv[0], argv);
@@ -475,6 +487,23 @@ static bool change_player(void)
 	return begin_player(i);
 }
 
+/* Programs whose worker has ended have no more calls to make: others take their places. */
+static bool replace_cut(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < PLAYERS; i++) {
+		if (!(stage->cut >> i & 1) || !player[i])
+			continue;
+		kill(player[i], SIGKILL);
+		waitpid(player[i], NULL, 0);
+		player[i] = 0;
+		if (!await_workers() || !begin_player(i))
+			return false;
+	}
+	return true;
+}
+
 /* Opens the books that the first worker has made, in a place that may be its tenant's own. */
 static bool open_books(void)
 {
@@ -501,7 +530,7 @@ static void play(void)
 		good = begin_player(i) && (!o.books || books || open_books());
 	/* A find shows again in each later round, so the first one ends the loop. */
 	while (good && !seen.found && now_ms() < end)
-		good = any(150) ? play_round() : change_player();
+		good = (any(150) ? play_round() : change_player()) && replace_cut();
 	for (i = 0; i < PLAYERS; i++)
 		if (player[i]) {
 			kill(player[i], SIGKILL);
@@ -512,6 +541,35 @@ static void play(void)
 		await_workers();
 }
 
+/* Was the innermost frame that is not of the C library in the driver? */
+static bool in_driver(const char *frames)
+{
+	const char *at = strstr(frames, " at ");
+
+	for (at = at ? at + 4 : ""; !strncmp(at, "libc.so", 7); at += *at == ' ')
+		at += strcspn(at, " ");
+	return !strncmp(at, "libcuda.so", 10);
+}
+
+/* Counts the workers that have crashed, and those of them that did not in the driver. */
+static void read_log(void)
+{
+	char line[2048], *at;
+	FILE *f = o.log ? fopen(o.log, "r") : NULL;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		at = strstr(line, ": signal ");
+		if (at && !books && in_driver(at))
+			seen.astray--;
+		if (strstr(line, "killed by signal")) {
+			seen.crashed++;
+			seen.astray++;
+		}
+	}
+	if (f)
+		fclose(f);
+}
+
 /* --- Beginning ------------------------------------------------------------------------------ */
 
 static bool parse(int argc, char **argv)
@@ -519,7 +577,8 @@ static bool parse(int argc, char **argv)
 	static const struct option options[] = {
 		{ "quota", 1, NULL, 'q' }, { "usage", 1, NULL, 'u' }, { "books", 1, NULL, 'b' },
 		{ "nvml", 1, NULL, 'n' }, { "unsaid", 1, NULL, 'x' }, { "seconds", 1, NULL, 't' },
-		{ "seed", 1, NULL, 's' }, { "stage", 1, NULL, 'g' }, { "alone", 0, NULL, 'a' }, { "gaps", 0, NULL, 'G' }, { 0 },
+		{ "seed", 1, NULL, 's' }, { "stage", 1, NULL, 'g' }, { "log", 1, NULL, 'l' },
+		{ "alone", 0, NULL, 'a' }, { "gaps", 0, NULL, 'G' }, { 0 },
 	};
 	int c;
 
@@ -532,6 +591,7 @@ static bool parse(int argc, char **argv)
 		case 'x': o.unsaid = strtoull(optarg, NULL, 0); break;
 		case 't': o.seconds = (unsigned int)strtoul(optarg, NULL, 0); break;
 		case 's': o.seed = strtoull(optarg, NULL, 0); break;
+		case 'l': o.log = optarg; break;
 		case 'g': o.stage = optarg; break;
 		case 'a': o.alone = true; break;
 		case 'G': o.gaps = true; break;
@@ -559,6 +619,8 @@ static void say(void)
 {
 	diag("%u calls succeeded, %u for want of memory did not, %u are not there; %u rounds, %u ends",
 	     stage->taken, stage->refused, stage->unknown, seen.rounds, seen.ends);
+	if (seen.crashed)
+		diag("%u workers crashed", seen.crashed);
 	diag("at most %.1f MiB of %.1f", (double)seen.most / MIB, (double)o.quota / MIB);
 	if (seen.found)
 		diag("the finds are of up to %.1f MiB", (double)seen.beyond / MIB);
@@ -568,14 +630,15 @@ int main(int argc, char **argv)
 {
 	if (!parse(argc, argv)) {
 		fprintf(stderr, "usage: random_tenant --quota BYTES --usage FILE --stage FILE "
-			"(--books FILE | --nvml LIBRARY) [--unsaid BYTES] [--seconds S] [--seed N] "
+			"(--books FILE | --nvml LIBRARY) [--unsaid BYTES] [--log FILE] [--seconds S] [--seed N] "
 			"[--alone] [--gaps] -- COMMAND...\n");
 		return 2;
 	}
 	prepare();
-	tap_plan(9);
+	tap_plan(10);
 	diag("seed %llu", (unsigned long long)o.seed);
 	play();
+	read_log();
 	ok_eq(seen.dead, 0, "no_program_ends_of_itself");
 	ok_eq(seen.stuck, 0, "no_call_hangs_and_no_worker_stays");
 	ok(stage->taken > seen.rounds / 2 && stage->refused > 20, "calls_succeed_and_fail_for_want_of_memory");
@@ -585,6 +648,7 @@ int main(int argc, char **argv)
 	ok_eq(seen.uncharged, 0, "nothing_lives_that_is_not_charged");
 	ok(!books || (!books->used && !books->lost), "with_the_programs_goes_all_that_they_had");
 	ok_eq((long long)(wh_tenant_memory(usage, 0) / MIB), 0, "what_was_charged_goes_with_them");
+	ok_eq((int)seen.astray, 0, "no_worker_crashes_but_in_the_driver_of_a_gpu");
 	say();
 	return tap_exit();
 }

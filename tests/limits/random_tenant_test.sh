@@ -34,5 +34,8 @@ fi || {
 }
 "$wormhole" tenant create random --mem "$quota" || exit 1
 # shellcheck disable=SC2086
-"$bin/random_tenant" --quota "$quota" --usage "$usage" --stage "$tmp/stage" $books --seconds "$seconds" \
-	--seed "$seed" $WH_ALONE -- "$wormhole" run --tenant random -- "$bin/random_player"
+"$bin/random_tenant" --quota "$quota" --usage "$usage" --stage "$tmp/stage" $books \
+	--log "$WORMHOLE_DIR/server.log" --seconds "$seconds" \
+	--seed "$seed" $WH_ALONE -- "$wormhole" run --tenant random -- "$bin/random_player" && exit
+tail -n 20 "$WORMHOLE_DIR/server.log" | sed 's/^/# /'
+exit 1
