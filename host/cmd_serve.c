@@ -207,7 +207,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 
 	find_libraries(a, softgpu);
 	add(&w, "--backend", backend);
-	add(&w, "--dir", wh_server_dir(a->dir));
+	add(&w, "--dir", wh_serve_dir(a->dir));
 	add(&w, "--socket", a->socket);
 	add(&w, "--part-size", a->part_size);
 	add(&w, "--nvml", a->nvml ? a->nvml : softgpu ? "none" : NULL);

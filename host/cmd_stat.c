@@ -163,6 +163,11 @@ static int vms(const struct stat_args *a, cJSON *list, bool tenants_too)
 
 	if ((!all && !a->n) || (all && tenants_too && access(WH_CONTROL_DEVICE, F_OK)))
 		return EXIT_DONE;
+	if (all && access(WH_CONTROL_DEVICE, F_OK)) {
+		wh_error("no server is at %s%s, and no VMs can have a role here; start one by `wormhole serve', or name its --dir",
+			 a->dir, wh_server_dir_else());
+		return EXIT_FAILED;
+	}
 	mine = *a;
 	rc = all ? add_living(&mine) : EXIT_DONE;
 	if (rc || (all && tenants_too && !mine.n))

@@ -15,9 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tenancy.h"
+#include "tenant/control.h"
 #include "wormhole.h"
 
 #define DRIVER		"libcuda.so.1"
+#define ROOTS_DIR	"/run/wormhole"
 
 char *wh_layout_find(const char *rel)
 {
@@ -42,20 +45,49 @@ char *wh_layout_find(const char *rel)
 	return NULL;
 }
 
-char *wh_server_dir(const char *named)
+/* Root's server is found by everybody, so it is in the same place wherever root logged in. */
+char *wh_serve_dir(const char *named)
 {
 	const char *dir = named ? named : getenv("WORMHOLE_DIR"), *run = getenv("XDG_RUNTIME_DIR");
 	char *out = NULL;
 
 	if (dir && *dir)
-		out = wh_must(strdup(dir));
-	else if (!run || !*run)
-		out = wh_must(strdup("/run/wormhole"));
-	else if (asprintf(&out, "%s/wormhole", run) < 0)
-		out = NULL;
-	if (!out)
+		return wh_must(strdup(dir));
+	if (!geteuid() || !run || !*run)
+		return wh_must(strdup(ROOTS_DIR));
+	if (asprintf(&out, "%s/wormhole", run) < 0)
 		wh_no_memory();
 	return out;
+}
+
+bool wh_server_is_in(const char *dir)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/" WH_CONTROL_SOCKET, dir) < (int)sizeof(path) &&
+	       !access(path, F_OK);
+}
+
+static bool looked_twice;
+
+char *wh_server_dir(const char *named)
+{
+	const char *dir = named ? named : getenv("WORMHOLE_DIR");
+	char *own = wh_serve_dir(named);
+
+	if ((dir && *dir) || !strcmp(own, ROOTS_DIR) || wh_server_is_in(own))
+		return own;
+	if (!wh_server_is_in(ROOTS_DIR)) {
+		looked_twice = true;
+		return own;
+	}
+	free(own);
+	return wh_must(strdup(ROOTS_DIR));
+}
+
+const char *wh_server_dir_else(void)
+{
+	return looked_twice ? " or " ROOTS_DIR : "";
 }
 
 /* --- NVIDIA's driver -------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #ifndef WORMHOLE_HOST_RUN_H
 #define WORMHOLE_HOST_RUN_H
 
+#include <errno.h>
 #include <pwd.h>
 #include <sys/types.h>
 
@@ -12,6 +13,12 @@ struct wh_run_as {
 	int keep;		/* the descriptor that the program inherits; -1: none */
 	char **argv;
 };
+
+/* Returns the exit status for a program that could not be executed, as shells have it. */
+static inline int wh_run_status(int error)
+{
+	return error == ENOENT ? 127 : 126;
+}
 
 /* Finds a user by name or number. Only root may call it. Returns NULL after a message. */
 const struct passwd *wh_user_find(const char *name);

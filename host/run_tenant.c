@@ -140,6 +140,19 @@ static bool create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t 
 	return true;
 }
 
+static void explain_no_socket(const char *dir)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+
+	if (wh_server_is_in(dir))
+		wh_error("the server at %s is not yours, and its tenant `default' is not open to you; ask who runs it for a "
+			 "tenant (`wormhole tenant create NAME --user %s'), then name that: --tenant NAME", dir,
+			 pw ? pw->pw_name : "USER");
+	else
+		wh_error("no server's socket at %s%s that you may use; start one by `wormhole serve', or name its --dir",
+			 dir, wh_server_dir_else());
+}
+
 static bool find_place(const struct wh_run_tenant *r, const char *dir, uid_t uid,
 		       struct place *p)
 {
@@ -147,13 +160,12 @@ static bool find_place(const struct wh_run_tenant *r, const char *dir, uid_t uid
 	char *socket = usable_socket(dir, r->tenant);
 
 	/* A tenant of this name may exist and be about to end: the server knows. */
-	if (limited || (r->tenant && !socket)) {
+	if (limited || (r->tenant && !socket && wh_server_is_in(dir))) {
 		free(socket);
 		return create_tenant(r, dir, uid, p);
 	}
 	if (!socket)
-		wh_error("no server's socket at %s that you may use; start one by `wormhole serve', or name its --dir",
-			 dir);
+		explain_no_socket(dir);
 	*p = (struct place){ wh_must(strdup(r->tenant ? r->tenant : "default")), socket, -1 };
 	return socket;
 }
@@ -166,6 +178,7 @@ static int become_program(const struct wh_run_tenant *r, const struct passwd *pw
 {
 	char *libraries = wh_layout_find("client-stubs");
 	const struct wh_run_as as = { pw, p->name, p->socket, libraries, p->connection, r->argv };
+	int status;
 
 	if (!libraries) {
 		wh_error("client-stubs/ with the client libraries is not beside this command; build it by `make'");
@@ -177,8 +190,9 @@ static int become_program(const struct wh_run_tenant *r, const struct passwd *pw
 	if (pw)
 		return wh_run_as(&as);
 	execvp(r->argv[0], r->argv);
+	status = wh_run_status(errno);
 	wh_error("cannot run '%s': %s", r->argv[0], strerror(errno));
-	return EXIT_FAILED;
+	return status;
 }
 
 /* Runs the program as a child, since this process has to read the trace. */

@@ -17,7 +17,18 @@
  * missing.
  */
 char *wh_layout_find(const char *rel);
+/*
+ * Returns the folder of the server that a command speaks to: `named` (--dir) or $WORMHOLE_DIR; for
+ * root /run/wormhole; for others $XDG_RUNTIME_DIR/wormhole if a server is there, else
+ * /run/wormhole.
+ */
 char *wh_server_dir(const char *named);
+/* Returns " or DIR" if wh_server_dir() has looked in vain in a second folder, else "". */
+const char *wh_server_dir_else(void);
+/* Is there a server's socket, whether this user may use it or not? */
+bool wh_server_is_in(const char *dir);
+/* Returns the folder of a server that this user starts. */
+char *wh_serve_dir(const char *named);
 /* Finds NVIDIA's libcuda.so.1. Returns NULL if this machine has none. */
 char *wh_find_driver(void);
 bool wh_is_client_stub(const char *path);

@@ -30,8 +30,8 @@ static void explain_connect(const char *dir, int err)
 	else if (err == ENAMETOOLONG)
 		wh_error("%s/" WH_CONTROL_SOCKET ": too long for a socket; choose a shorter --dir", dir);
 	else
-		wh_error("no server answers at %s: %s; start one by `wormhole serve', or name its --dir",
-			 dir, strerror(err));
+		wh_error("no server answers at %s%s: %s; start one by `wormhole serve', or name its --dir",
+			 dir, wh_server_dir_else(), strerror(err));
 }
 
 /*
@@ -334,7 +334,7 @@ const struct argp wh_devices_argp = {
 };
 
 static const struct argp_option dir_options[] = {
-	{ "dir", KEY_DIR, "DIR", 0, "the server's folder (default: $WORMHOLE_DIR, $XDG_RUNTIME_DIR/wormhole, /run/wormhole)", 0 },
+	{ "dir", KEY_DIR, "DIR", 0, "the server's folder (default: $WORMHOLE_DIR; for root /run/wormhole, for others $XDG_RUNTIME_DIR/wormhole before that)", 0 },
 	{ 0 }
 };
 

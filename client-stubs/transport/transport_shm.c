@@ -46,28 +46,38 @@ static struct {
 	struct lane lane[WH_MAX_SLOTS];
 } shm = { .sock = -1 };
 
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Others than root look for a server of their own before root's. */
 static int socket_path(struct sockaddr_un *a)
 {
 	const char *path = getenv("WORMHOLE_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
+	const bool named = path && *path;
 	int n;
 
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
-	if (path && *path)
-		n = snprintf(a->sun_path, sizeof(a->sun_path), "%s", path);
-	else if (dir && *dir)
-		n = snprintf(a->sun_path, sizeof(a->sun_path), "%s/" WH_SHM_SOCKET, dir);
+	if (named || !geteuid() || !dir || !*dir)
+		n = snprintf(a->sun_path, sizeof(a->sun_path), "%s", named ? path : WH_SHM_RUN);
 	else
-		n = snprintf(a->sun_path, sizeof(a->sun_path), WH_SHM_RUN);
-	return n < (int)sizeof(a->sun_path);
+		n = snprintf(a->sun_path, sizeof(a->sun_path), "%s/" WH_SHM_SOCKET, dir);
+	if (n >= (int)sizeof(a->sun_path))
+		return 0;
+	if (!named && !is_socket(a->sun_path) && is_socket(WH_SHM_RUN))
+		snprintf(a->sun_path, sizeof(a->sun_path), WH_SHM_RUN);
+	return 1;
 }
 
 static int shm_probe(void)
 {
 	struct sockaddr_un a;
-	struct stat st;
 
-	return socket_path(&a) && stat(a.sun_path, &st) == 0 && S_ISSOCK(st.st_mode);
+	return socket_path(&a) && is_socket(a.sun_path);
 }
 
 static int dial(void)

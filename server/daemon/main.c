@@ -47,8 +47,8 @@ static const char help[] =
 "                     (default: $WORMHOLE_LIB_PATH, else as the\n"
 "                     loader finds them)\n"
 "  --dir DIR          folder of sockets and tenants (default: the socket's)\n"
-"  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET,\n"
-"                     $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ", " WH_SHM_RUN ")\n"
+"  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET;\n"
+"                     root's " WH_SHM_RUN ", others' $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ")\n"
 "  --part-size SIZE   memory that a client and its worker share (default 256M)\n"
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
@@ -443,7 +443,7 @@ static void default_socket(void)
 		snprintf(text, sizeof(text), "%s/server.sock", wh_server.dir);
 	else if (named && *named)
 		snprintf(text, sizeof(text), "%s", named);
-	else if (dir && *dir)
+	else if (geteuid() && dir && *dir)
 		snprintf(text, sizeof(text), "%s/" WH_SHM_SOCKET, dir);
 	else
 		snprintf(text, sizeof(text), WH_SHM_RUN);

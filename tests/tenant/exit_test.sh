@@ -43,7 +43,7 @@ is who_is_unknown_is_a_failure "$(status limit nobody --mem 1G) $(status stat no
 	"1 1 1 1"
 is run_gives_the_programs_own "$(status run sh -c 'exit 7') $(status run true)" "7 0"
 is and_its_signal "$(status run sh -c 'kill -9 $$')" 137
-is program_that_is_not_there_is_a_failure "$(status run /nonexistent)" 1
+is program_that_is_not_there_is_a_failure "$(status run /nonexistent)" 127
 is trace_gives_the_commands_own "$(status trace team --output "$tmp/t.json" sh -c 'exit 9')" 9
 is output_that_cannot_be_written_is_a_failure "$("$wormhole" metrics >/dev/full 2>/dev/null; echo $?)" 1
 

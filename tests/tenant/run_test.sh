@@ -15,7 +15,7 @@ like program_without_limits_runs_as_default "$("$wormhole" run "$WH_BUILD/exampl
 is exit_status_is_the_programs "$("$wormhole" run --mem 1G -- sh -c 'exit 7'; echo $?)" 7
 is signal_that_ends_it_is_the_programs \
 	"$("$wormhole" run --mem 1G -- sh -c 'kill -TERM $$' 2>/dev/null; echo $?)" 143
-is missing_program_fails "$("$wormhole" run --mem 1G -- /nonexistent 2>/dev/null; echo $?)" 1
+is missing_program_fails "$("$wormhole" run --mem 1G -- /nonexistent 2>/dev/null; echo $?)" 127
 ok tenants_of_ended_programs_are_gone await eval '[ "$(files | grep -c run)" = 0 ]'
 
 start a --mem 64M --sm 40 --tenant alpha -- alloc=1048576 copy=65536
