@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRAMES	16
+#define FRAMES		16
+#define PATIENCE_S	2	/* what has destroyed its own memory may never come back from here */
 
 /* Adds the file that an address is in and its place there, without a lock (glibc 2.35). */
 static size_t add_place(char *line, size_t used, size_t size, const void *at)
@@ -48,6 +49,7 @@ static void on_crash(int sig)
 	size_t used;
 	int i, n;
 
+	alarm(PATIENCE_S);
 	used = (size_t)snprintf(line, sizeof(line), "error: worker %d: signal %d at", getpid(), sig);
 	/* The first two frames are this function's and the signal's own. */
 	n = backtrace(frame, FRAMES);
