@@ -42,13 +42,14 @@ static size_t add_place(char *line, size_t used, size_t size, const void *at)
 }
 
 /* The handler is gone when this runs, so that a second fault, or the return, ends the process. */
-static void on_crash(int sig)
+static void on_crash(int sig, siginfo_t *info, void *context)
 {
 	void *frame[FRAMES];
 	char line[1024];
 	size_t used;
 	int i, n;
 
+	(void)context;
 	alarm(PATIENCE_S);
 	used = (size_t)snprintf(line, sizeof(line), "error: worker %d: signal %d at", getpid(), sig);
 	/* The first two frames are this function's and the signal's own. */
@@ -56,15 +57,16 @@ static void on_crash(int sig)
 	for (i = 2; i < n; i++)
 		used = add_place(line, used, sizeof(line) - 1, frame[i]);
 	line[used++] = '\n';
-	/* If it cannot be said, the signal still ends the process. */
-	if (write(STDERR_FILENO, line, used) < 0)
-		return;
+	/* A fault comes again when this returns; a signal that somebody sent does not. */
+	if (write(STDERR_FILENO, line, used) < 0 || info->si_code <= 0)
+		raise(sig);
 }
 
 void wh_crashes_say(void)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
-	struct sigaction a = { .sa_handler = on_crash, .sa_flags = SA_RESETHAND | SA_NODEFER };
+	struct sigaction a = { .sa_sigaction = on_crash,
+			       .sa_flags = SA_SIGINFO | SA_RESETHAND | SA_NODEFER };
 	void *frame[1];
 	size_t i;
 

@@ -6,7 +6,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 23
+plan 24
 serve
 "$wormhole" tenant create keep --mem 64M
 start other --tenant keep -- alloc=1048576
@@ -33,6 +33,7 @@ start d --tenant delta --mem 64M -- alloc=4096
 kill -SEGV "$(field delta "t['workers'][0]['pid']")"
 await field_is delta "len(t['workers'])" 0
 like a_crashed_worker_says_where_it_was "$(cat "$WORMHOLE_DIR/server.log")" "worker [0-9]*: signal 11 at [^ ]*+0x[0-9a-f]* .*wormhole-server+0x"
+ok and_ends_by_its_signal await grep -q "tenant delta: worker [0-9]* killed by signal 11" "$WORMHOLE_DIR/server.log"
 finish_client d
 await eval '! files | grep -q delta'
 
