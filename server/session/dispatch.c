@@ -506,7 +506,8 @@ static CUresult run_long(struct wh_session *s, const struct wh_req_long *q, int6
 
 /*
  * Answers a long request. It is in the data area, and is copied from there once. The short request
- * that describes it was copied, too.
+ * that describes it was copied, too. No room may be less than a message area, in which the fixed
+ * part of every response fits.
  */
 static int64_t answer_long(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
@@ -516,7 +517,7 @@ static int64_t answer_long(struct wh_session *s, struct wh_frame *f, uint64_t si
 
 	if (rc != WH_OK)
 		return rc;
-	if (size < sizeof(*q) || q->room < SHORT || q->room > WH_LONG_MOST || q->size > q->room ||
+	if (size < sizeof(*q) || q->room < f->max || q->room > WH_LONG_MOST || q->size > q->room ||
 	    !wh_part_range(s, q->at, q->room))
 		return WH_EINVAL;
 	if (!greeted(s))

@@ -8,7 +8,7 @@
  */
 #include "told.h"
 
-static uint8_t own_room[4096];
+static uint8_t own_room[64 << 10];	/* as much as a message area */
 
 /* --- By hand ----------------------------------------------------------------------------- */
 

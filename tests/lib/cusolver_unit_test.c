@@ -524,8 +524,10 @@ static void test_long(void)
 	((struct wh_req *)data)->call = WH_CALL_cuMemAlloc_v2;
 	ok(send_long(data, size, room) == WH_ENOSYS && !reached, "calls_of_the_driver_are_never_long");
 	memcpy((void *)data, own, size);
-	ok(!send_long(data, size, 128) && answer->result == CUSOLVER_STATUS_SUCCESS && reached,
-	   "answer_may_need_less");
+	ok(!send_long(data, size, session->frame[0].max) && answer->result == CUSOLVER_STATUS_SUCCESS &&
+	   reached, "answer_may_need_less");
+	ok(send_long(data, size, session->frame[0].max - 1) == WH_EINVAL && !reached,
+	   "a_room_that_a_fixed_response_may_not_fit_is_none");
 }
 
 int main(int argc, char **argv)
@@ -534,7 +536,7 @@ int main(int argc, char **argv)
 	struct wh_rsp_cusolverCreate *r = msg(s);
 
 	(void)argc;
-	tap_plan(31);
+	tap_plan(32);
 	fuzz_start();
 	say_hello(s);
 	fill(s);
