@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define FRAMES		16
-#define PATIENCE_S	2	/* what has destroyed its own memory may never come back from here */
+#define PATIENCE_S	2	/* a thread whose memory is destroyed may get stuck */
 
 /* Adds the file that an address is in and its place there, without a lock (glibc 2.35). */
 static size_t add_place(char *line, size_t used, size_t size, const void *at)
