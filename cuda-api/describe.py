@@ -23,7 +23,7 @@ VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
 FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps',
          'makes')
 # Flags with arguments, and how many they have: +charge[key,bytes] and so on.
-HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'exec': (1, 1),
+HOOKS = {'charge': (2, 3), 'uncharge': (1, 2), 'pool': (3, 3), 'reconcile': (1, 1), 'exec': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
          'then': (1, 9), 'checked': (1, 1), 'given': (0, 9), 'reaches': (2, 3), 'frees': (1, 1),

@@ -85,7 +85,7 @@ def ends(call):
 
 
 # These functions change tables that other calls of a session read.
-TABLES = re.compile(r'\bwh_(handle_for|new|retain|drop|charge|uncharge|pool|reconcile|mapped|reaches|reach_f'
+TABLES = re.compile(r'\bwh_(handle_for|new|retain|drop|charge|uncharge|freed|pool|reconcile|mapped|reaches|reach_f'
                     r'|context|done|check|answer|graph)\w*\(')
 
 

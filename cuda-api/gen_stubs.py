@@ -581,7 +581,9 @@ def server_hooks(d, call):
                   '\twh_reconciled(s, &charge);', '\tres = CUDA_ERROR_OUT_OF_MEMORY;', '}']
     if 'uncharge' in call.hooks:
         kind, key = charge_key(d, call, call.hooks['uncharge'][0])
-        after += ['if (res == CUDA_SUCCESS)', f'\twh_uncharge(s, {kind}, {key});']
+        order = call.hooks['uncharge'][1:]
+        freed = f'wh_freed_in_order(s, {key}, {order[0]})' if order else f'wh_uncharge(s, {kind}, {key})'
+        after += ['if (res == CUDA_SUCCESS)', f'\t{freed};']
     for hook, sent in (('sent', 'true'), ('fetched', 'false')):
         if hook in call.hooks:
             after += ['if (res == CUDA_SUCCESS)', f'\twh_count_copy(s, {sent}, {expr(call.hooks[hook][0])});']

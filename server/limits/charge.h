@@ -43,6 +43,8 @@ CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uin
 		    uint64_t ctx);
 /* Gives a charge back, once. An unknown key is memory of somebody else and is ignored. */
 void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key);
+/* The same for memory that was freed in the order of a stream: the driver may still have it. */
+void wh_freed_in_order(struct wh_session *s, uint64_t address, CUstream stream);
 
 /* Physical memory lives as long as it has handles or mappings. `handle` is the driver's. */
 void wh_mapped(struct wh_session *s, uint64_t addr, uint64_t size, uint64_t handle);

@@ -377,19 +377,51 @@ static bool try_take(struct wh_session *s, struct wh_charge *c)
 	return true;
 }
 
-static void give_back(struct wh_session *s, int device, uint64_t bytes, uint32_t type, uint64_t key)
+/* Returns how much less the driver has without something that is forgotten here. */
+static uint64_t forget(struct wh_session *s, int device, uint64_t bytes, uint32_t type,
+		       uint64_t key)
 {
 	struct wh_mem_device *d = &s->limits.mem->device[device];
 
-	if (!is_small(bytes)) {
+	if (!is_small(bytes))
+		return bytes;
+	if (type == WH_MEM_ADDRESS)
+		return wh_block_drop(s, device, key, bytes) ? WH_MEM_BLOCK : 0;
+	d->small -= bytes < d->small ? bytes : d->small;
+	return growth(d, bytes);
+}
+
+static void give_back(struct wh_session *s, int device, uint64_t bytes, uint32_t type, uint64_t key)
+{
+	wh_mem_give(s, device, forget(s, device, bytes, type, key));
+}
+
+/*
+ * The charge is never less than what the driver has, so nobody else takes it meanwhile. Without a
+ * figure for the process only the end of the stream's work says that the memory is free; if that
+ * cannot be had, it stays charged until the worker ends.
+ */
+void wh_mem_give_in_order(struct wh_session *s, int device, uint64_t bytes, const CUstream *order)
+{
+	uint64_t unused;
+	CUresult res = CUDA_ERROR_NOT_SUPPORTED;
+
+	if (!wh_mem_quota(s, device)) {
 		wh_mem_give(s, device, bytes);
-	} else if (type == WH_MEM_ADDRESS) {
-		if (wh_block_drop(s, device, key, bytes))
-			wh_mem_give(s, device, WH_MEM_BLOCK);
-	} else {
-		d->small -= bytes < d->small ? bytes : d->small;
-		wh_mem_give(s, device, growth(d, bytes));
+		return;
 	}
+	if (wh_mem_driver(s, device, &unused)) {
+		s->limits.mem->device[device].extra += bytes;
+		s->limits.mem->freeing = true;
+		wh_mem_follow(s, device);
+		return;
+	}
+	if (order && s->drv.cuStreamSynchronize)
+		res = s->drv.cuStreamSynchronize(*order);
+	else if (!order && s->drv.cuCtxSynchronize)
+		res = s->drv.cuCtxSynchronize();
+	if (res == CUDA_SUCCESS)
+		wh_mem_give(s, device, bytes);
 }
 
 void wh_mem_make_room(struct wh_session *s, int device)
@@ -593,6 +625,25 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 	} else {
 		drop(s, e);
 	}
+}
+
+void wh_freed_in_order(struct wh_session *s, uint64_t address, CUstream stream)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e = m ? wh_mem_find(m, WH_MEM_ADDRESS, address) : NULL;
+	uint64_t bytes;
+	int device;
+
+	if (!e || e->device < 0) {
+		wh_uncharge(s, WH_MEM_ADDRESS, address);
+		return;
+	}
+	/* Others may have it open: then it stays charged as theirs from now on. */
+	wh_ipc_freed(s, address);
+	device = e->device;
+	bytes = forget(s, device, e->bytes, WH_MEM_ADDRESS, address);
+	wh_mem_remove(m, e);
+	wh_mem_give_in_order(s, device, bytes, &stream);
 }
 
 void wh_mem_context_gone(struct wh_session *s, uint64_t ctx)

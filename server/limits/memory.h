@@ -66,6 +66,7 @@ struct wh_mem_state {
 	uint32_t size, filled;
 	struct wh_mem_device device[WH_TENANT_DEVICES];
 	bool pools_dirty;		/* something was freed to a pool since the last look */
+	bool freeing;			/* and so was something in the order of a stream */
 	uint64_t pool_step;		/* by how much pools grow, as far as known; 0: not yet */
 	uint64_t destroyed;		/* number of pools destroyed so far */
 	uint32_t needing;		/* bits of devices on which graphs have memory nodes */
@@ -131,6 +132,11 @@ void wh_blocks_free(struct wh_mem_state *m);
 void wh_pool_destroyed(struct wh_session *s, struct wh_mem_entry *pool);
 /* Memory of a pool is freed. False: the address belongs to no known pool. */
 bool wh_pool_freed(struct wh_session *s, CUdeviceptr address);
+/*
+ * Gives a charge back when the driver has the memory: in the order of a stream, or of any (NULL),
+ * that may be later. Until then it is charged as what only the driver's figure knows.
+ */
+void wh_mem_give_in_order(struct wh_session *s, int device, uint64_t bytes, const CUstream *order);
 
 /* figure.c: the driver's own count of this process's bytes on a device. */
 struct wh_figure *wh_figure_open(struct wh_session *s);

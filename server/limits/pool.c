@@ -121,7 +121,7 @@ static bool refresh(struct wh_session *s, struct wh_mem_entry *e)
 
 bool wh_pools_changed(const struct wh_session *s)
 {
-	return s->limits.mem && s->limits.mem->pools_dirty;
+	return s->limits.mem && (s->limits.mem->pools_dirty || s->limits.mem->freeing);
 }
 
 void wh_pools_refresh(struct wh_session *s)
@@ -133,6 +133,9 @@ void wh_pools_refresh(struct wh_session *s)
 
 	if (!wh_pools_changed(s))
 		return;
+	if (m->freeing)
+		wh_mem_settle(s);
+	m->freeing = false;
 	for (i = 0; i < m->size; i++) {
 		e = &m->table[i];
 		if (e->used == 1 && (e->type == WH_H_CUmemoryPool || e->type == WH_MEM_GRAPHS))
@@ -240,15 +243,8 @@ bool wh_pool_freed(struct wh_session *s, CUdeviceptr address)
 	if (!pool || pool->type != WH_MEM_DESTROYED || pool->inside)
 		return true;
 	wh_mem_remove(m, pool);
-	/*
-	 * If it was freed in the order of a stream, the driver may still have it. Its figure says
-	 * so; without one, only the end of the work does.
-	 */
-	if (!wh_mem_follow(s, pool->device) && (!s->drv.cuCtxSynchronize ||
-						s->drv.cuCtxSynchronize() != CUDA_SUCCESS))
-		return true;
-	wh_mem_give(s, pool->device, pool->bytes);
-	wh_mem_follow(s, pool->device);
+	/* Its parts may have been freed in the order of several streams. */
+	wh_mem_give_in_order(s, pool->device, pool->bytes, NULL);
 	return true;
 }
 

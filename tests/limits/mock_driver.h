@@ -21,6 +21,7 @@
 enum kind {
 	FREE, PLAIN, POOLED, PHYSICAL, MAPPING, ARRAY, MODULE, FUNCTION, CONTEXT, STREAM, POOL,
 	GRAPH, EXEC, OF_GRAPH,
+	DYING,		/* plain memory that was freed in the order of a stream */
 };
 
 struct object {

@@ -193,7 +193,7 @@ static void end_context(struct object *c)
 	for (o = mock_object + 1; o < mock_object + OBJECTS; o++) {
 		if (o == c || o->ctx != (CUcontext)c)
 			continue;
-		if (o->kind == PLAIN || o->kind == ARRAY)
+		if (o->kind == PLAIN || o->kind == DYING || o->kind == ARRAY)
 			mock_give_placed(o);
 		else if (o->kind == MODULE || o->kind == STREAM)
 			mock_give(o->bytes);

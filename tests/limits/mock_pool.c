@@ -164,10 +164,15 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 	struct object *o = mock_at(address, POOLED);
 
 	(void)stream;
+	if (o) {
+		o->of->used -= o->bytes;
+		o->kind = FREE;
+		return CUDA_SUCCESS;
+	}
+	o = mock_at(address, PLAIN);
 	if (!o)
 		return cuMemFree_v2(address);
-	o->of->used -= o->bytes;
-	o->kind = FREE;
+	o->kind = DYING;
 	return CUDA_SUCCESS;
 }
 
@@ -176,8 +181,12 @@ static CUresult synchronize(void)
 	struct object *o;
 
 	for (o = mock_object + 1; o < mock_object + OBJECTS; o++)
-		if (o->kind == POOL)
+		if (o->kind == POOL) {
 			pool_idle(o);
+		} else if (o->kind == DYING) {
+			o->kind = PLAIN;
+			cuMemFree_v2(o->address);
+		}
 	return CUDA_SUCCESS;
 }
 

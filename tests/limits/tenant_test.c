@@ -494,6 +494,61 @@ static void test_what_ends_with_a_limited_one(void)
 	ends(primary_ones_with_memory, "and_with_the_primary_one_at_its_last_release");
 }
 
+/* --- Memory that is freed in the order of a stream ------------------------------------------ */
+
+/*
+ * The mock gives such memory back when somebody waits for the stream. `go` says whose turn it is:
+ * this program frees, another one allocates, this one waits, and the other one tries again.
+ */
+static void free_in_order(int without_a_figure)
+{
+	CUdeviceptr p;
+
+	if (without_a_figure)
+		setenv("WORMHOLE_BACKEND", blind, 1);
+	shared->error[0] = !start() || cuMemAlloc(&p, 300 * MIB) || cuMemFreeAsync(p, NULL);
+	__atomic_store_n(&shared->go, 1, __ATOMIC_RELEASE);
+	await_word(&shared->go, 2);
+	shared->error[3] = cuCtxSynchronize();
+	__atomic_store_n(&shared->go, 3, __ATOMIC_RELEASE);
+}
+
+static void allocate_beside(int without_a_figure)
+{
+	CUdeviceptr p;
+
+	if (without_a_figure)
+		setenv("WORMHOLE_BACKEND", blind, 1);
+	await_word(&shared->go, 1);
+	shared->error[4] = !start();
+	shared->error[1] = cuMemAlloc(&p, 300 * MIB);
+	__atomic_store_n(&shared->go, 2, __ATOMIC_RELEASE);
+	await_word(&shared->go, 3);
+	shared->error[2] = shared->error[1] ? cuMemAlloc(&p, 300 * MIB) : 0;
+}
+
+static void test_free_in_order(void)
+{
+	bool held, back;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		memset(shared, 0, sizeof(*shared));
+		fresh();
+		set_memory(512 * MIB);
+		child(free_in_order, i);
+		child(allocate_beside, i);
+		await_all();
+		held = !shared->error[0] && !shared->error[3] && !shared->error[4] &&
+		       gpu->peak <= 512 * MIB && (shared->error[1] != 0) == !i;
+		back = !shared->error[2];
+		ok(held, i ? "without_a_figure_too" : "plain_memory_freed_in_order_is_charged_until_it_is_back");
+		ok(back, i ? "and_it_is_back_at_once" : "and_it_is_back_after_a_wait");
+		diag("errors %d %d %d, at most %llu MiB", shared->error[0], shared->error[1],
+		     shared->error[2], (unsigned long long)(gpu->peak / MIB));
+	}
+}
+
 /* --- A driver without a figure for processes ---------------------------------------------- */
 
 static void free_parts_of_destroyed_pools(int unused)
@@ -570,7 +625,7 @@ int main(int argc, char **argv)
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	tap_plan(34);
+	tap_plan(38);
 	test_race();
 	test_death();
 	test_change();
@@ -581,6 +636,7 @@ int main(int argc, char **argv)
 	test_spatial();
 	test_what_ends_with_a_limited_one();
 	test_without_a_figure(argv[0]);
+	test_free_in_order();
 	remove_tenant();
 	return tap_exit();
 }
