@@ -57,7 +57,7 @@ static int put(const char *dir, const char *file, const char *text)
 	return n == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-static bool get(const char *dir, const char *file, char *out, size_t size)
+bool wh_cgroup_get(const char *dir, const char *file, char *out, size_t size)
 {
 	char path[PATH_MAX];
 	ssize_t n = -1;
@@ -200,9 +200,9 @@ static bool give_on(const char *dir, const char *kind)
 {
 	char list[512], word[32];
 
-	if (!get(dir, "cgroup.controllers", list, sizeof(list)) || !has_word(list, kind, " \n"))
+	if (!wh_cgroup_get(dir, "cgroup.controllers", list, sizeof(list)) || !has_word(list, kind, " \n"))
 		return false;
-	if (get(dir, "cgroup.subtree_control", list, sizeof(list)) && has_word(list, kind, " \n"))
+	if (wh_cgroup_get(dir, "cgroup.subtree_control", list, sizeof(list)) && has_word(list, kind, " \n"))
 		return true;
 	snprintf(word, sizeof(word), "+%s", kind);
 	return !put(dir, "cgroup.subtree_control", word);
@@ -233,7 +233,7 @@ static bool only_we(const char *dir)
 	char list[64], own[16];
 
 	snprintf(own, sizeof(own), "%d\n", getpid());
-	return get(dir, "cgroup.procs", list, sizeof(list)) && !strcmp(list, own);
+	return wh_cgroup_get(dir, "cgroup.procs", list, sizeof(list)) && !strcmp(list, own);
 }
 
 /*
@@ -256,7 +256,7 @@ static bool start_v2(void)
 	size_t top;
 	int k;
 
-	if (!own_dir(NULL, dir, &top) || !get(dir, "cgroup.controllers", list, sizeof(list)) ||
+	if (!own_dir(NULL, dir, &top) || !wh_cgroup_get(dir, "cgroup.controllers", list, sizeof(list)) ||
 	    !has_word(list, kind_name[MEMORY], " \n"))
 		return false;
 	if (!try_v2(dir, mine) && !(make_way(dir) && try_v2(dir, mine))) {
@@ -266,7 +266,7 @@ static bool start_v2(void)
 			*strrchr(dir, '/') = 0;
 		} while (!try_v2(dir, mine));
 	}
-	get(mine, "cgroup.subtree_control", list, sizeof(list));
+	wh_cgroup_get(mine, "cgroup.subtree_control", list, sizeof(list));
 	for (k = 0; k < KINDS; k++)
 		if (has_word(list, kind_name[k], " \n")) {
 			tree[k].v2 = true;
@@ -414,7 +414,7 @@ bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_si
 	 * A limit below the current use has to wait, as all limits do here: version 1 refuses if it
 	 * cannot reclaim enough, and version 2 would kill.
 	 */
-	if (bytes && tree[MEMORY].v2 && get(dir, "memory.current", now, sizeof(now)) &&
+	if (bytes && tree[MEMORY].v2 && wh_cgroup_get(dir, "memory.current", now, sizeof(now)) &&
 	    strtoull(now, NULL, 10) > bytes)
 		return true;
 	if (!put(dir, tree[MEMORY].v2 ? "memory.max" : "memory.limit_in_bytes", text) ||
@@ -436,7 +436,7 @@ static void kill_members(const char *dir)
 	char list[4096], *p, *end;
 	long pid;
 
-	if (!put(dir, "cgroup.kill", "1") || !get(dir, "cgroup.procs", list, sizeof(list)))
+	if (!put(dir, "cgroup.kill", "1") || !wh_cgroup_get(dir, "cgroup.procs", list, sizeof(list)))
 		return;
 	for (p = list; (pid = strtol(p, &end, 10)) > 0 && end != p; p = end)
 		kill((pid_t)pid, SIGKILL);

@@ -42,6 +42,8 @@ bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_si
 uint64_t wh_cgroup_loose(const char *name);
 /* The same for a folder of the one or the other version. */
 uint64_t wh_cgroup_loose_in(const char *dir, bool v2);
+/* Reads a file of a cgroup's folder, as a string; what has no room is left out. */
+bool wh_cgroup_get(const char *dir, const char *file, char *out, size_t size);
 /* Kills all processes in it and removes it; waits for their end, a few seconds at most. */
 void wh_cgroup_close(const char *name);
 

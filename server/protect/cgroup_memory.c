@@ -7,32 +7,12 @@
 #define _GNU_SOURCE
 #include "protect/cgroup.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* The kernel charges in advance, and sums up late, 64 pages for each CPU (MEMCG_CHARGE_BATCH). */
 #define LATE_PAGES	64
-
-static bool read_file(const char *dir, const char *file, char *out, size_t size)
-{
-	char path[PATH_MAX];
-	ssize_t n = -1;
-	int fd;
-
-	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, out, size - 1);
-		close(fd);
-	}
-	out[n > 0 ? n : 0] = 0;
-	return n > 0;
-}
 
 /* Returns the number of a line "NAME NUMBER"; 0: there is no such line. */
 static uint64_t number(const char *stat, const char *name)
@@ -69,7 +49,7 @@ static uint64_t listed_v1(const char *dir, const char *stat)
 	char kernel[32];
 
 	return number(stat, "total_rss") + number(stat, "total_cache") +
-	       (read_file(dir, "memory.kmem.usage_in_bytes", kernel, sizeof(kernel)) ?
+	       (wh_cgroup_get(dir, "memory.kmem.usage_in_bytes", kernel, sizeof(kernel)) ?
 		strtoull(kernel, NULL, 10) : 0);
 }
 
@@ -81,9 +61,9 @@ uint64_t wh_cgroup_loose_in(const char *dir, bool v2)
 	char stat[8192], before[32], after[32];
 	uint64_t all, again, rest;
 
-	if (!read_file(dir, used, before, sizeof(before)) ||
-	    !read_file(dir, "memory.stat", stat, sizeof(stat)) ||
-	    !read_file(dir, used, after, sizeof(after)))
+	if (!wh_cgroup_get(dir, used, before, sizeof(before)) ||
+	    !wh_cgroup_get(dir, "memory.stat", stat, sizeof(stat)) ||
+	    !wh_cgroup_get(dir, used, after, sizeof(after)))
 		return 0;
 	/* What came or went between the readings is not loose. */
 	all = strtoull(before, NULL, 10);
