@@ -3,9 +3,8 @@
  * Green contexts: contexts whose kernels see only a part of the device's multiprocessors
  * (%smid). As in NVIDIA's driver, a green context depends on the primary context: it keeps
  * the primary context alive, which cannot be reset meanwhile, and memory allocated in it
- * belongs to that. A
- * resource is a set of multiprocessors. The set is stored in the resource's padding, which
- * programs must not use.
+ * belongs to that. A resource is a set of multiprocessors. The set is stored in the
+ * resource's padding, which programs must not use.
  */
 #include <string.h>
 
