@@ -11,18 +11,37 @@
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define FRAMES		16
 #define PATIENCE_S	2	/* a thread whose memory is destroyed may get stuck */
 
-/* Adds the file that an address is in and its place there, without a lock (glibc 2.35). */
-static size_t add_place(char *line, size_t used, size_t size, const void *at)
+struct line {
+	char text[1024];
+	size_t used;
+};
+
+static void add(struct line *l, const char *format, ...)
 {
+	size_t room = sizeof(l->text) - 1 - l->used;
+	va_list args;
 	int n;
+
+	va_start(args, format);
+	n = vsnprintf(l->text + l->used, room, format, args);
+	va_end(args);
+	if (n > 0 && (size_t)n < room)
+		l->used += (size_t)n;
+}
+
+/* Adds the file that an address is in and its place there, without a lock (glibc 2.35). */
+static void add_place(struct line *l, const void *at)
+{
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 	struct dl_find_object o;
 	const char *name = "";
@@ -32,33 +51,46 @@ static size_t add_place(char *line, size_t used, size_t size, const void *at)
 			name = o.dlfo_link_map->l_name;
 		if (strrchr(name, '/'))
 			name = strrchr(name, '/') + 1;
-		n = snprintf(line + used, size - used, " %s+0x%zx", *name ? name : "wormhole-server",
-			     (size_t)((uintptr_t)at - (uintptr_t)o.dlfo_map_start));
-		return n > 0 && used + (size_t)n < size ? used + (size_t)n : used;
+		add(l, " %s+0x%zx", *name ? name : "wormhole-server",
+		    (size_t)((uintptr_t)at - (uintptr_t)o.dlfo_map_start));
+		return;
 	}
 #endif
-	n = snprintf(line + used, size - used, " %p", at);
-	return n > 0 && used + (size_t)n < size ? used + (size_t)n : used;
+	add(l, " %p", at);
+}
+
+/* Adds where the signal came and who had called, innermost first. */
+static void add_frames(struct line *l, const greg_t *reg)
+{
+	const void *ip = (const void *)reg[REG_RIP];
+	void *frame[FRAMES];
+	int i = 0, n = backtrace(frame, FRAMES);
+
+	/* The first frames are the handler's and the signal's own. */
+	while (i < n && frame[i] != ip)
+		i++;
+	add_place(l, ip);
+	/*
+	 * A call through a pointer into what is no code leaves nothing to unwind. On top of
+	 * the stack lies the address to return to, which is the caller's.
+	 */
+	if (i + 1 >= n)
+		add_place(l, *(const void *const *)reg[REG_RSP]);
+	while (++i < n)
+		add_place(l, frame[i]);
 }
 
 /* The handler is gone when this runs, so that a second fault, or the return, ends the process. */
 static void on_crash(int sig, siginfo_t *info, void *context)
 {
-	void *frame[FRAMES];
-	char line[1024];
-	size_t used;
-	int i, n;
+	struct line line = { .used = 0 };
 
-	(void)context;
 	alarm(PATIENCE_S);
-	used = (size_t)snprintf(line, sizeof(line), "error: worker %d: signal %d at", getpid(), sig);
-	/* The first two frames are this function's and the signal's own. */
-	n = backtrace(frame, FRAMES);
-	for (i = 2; i < n; i++)
-		used = add_place(line, used, sizeof(line) - 1, frame[i]);
-	line[used++] = '\n';
+	add(&line, "error: worker %d: signal %d at", getpid(), sig);
+	add_frames(&line, ((const ucontext_t *)context)->uc_mcontext.gregs);
+	line.text[line.used++] = '\n';
 	/* A fault comes again when this returns; a signal that somebody sent does not. */
-	if (write(STDERR_FILENO, line, used) < 0 || info->si_code <= 0)
+	if (write(STDERR_FILENO, line.text, line.used) < 0 || info->si_code <= 0)
 		raise(sig);
 }
 

@@ -520,6 +520,15 @@ CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds)
 	return CUDA_SUCCESS;
 }
 
+/*
+ * Memory of pools and of graphs is the device's. On an H200 (driver 580.159) it outlived the
+ * context, its handle stayed good in later ones, and cuMemFreeAsync() freed it there.
+ */
+static bool outlives_ctx(const struct block *b)
+{
+	return b->kind == SGPU_MEM_POOL || b->kind == SGPU_MEM_GRAPH;
+}
+
 void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx)
 {
 	struct block *b = arena.first;
@@ -528,7 +537,9 @@ void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx)
 		/* Freeing joins @b with its free neighbours, so continue after all of them. */
 		struct block *next = b->next;
 
-		if (b->size && b->ctx == ctx) {
+		if (b->size && b->ctx == ctx && outlives_ctx(b)) {
+			b->ctx = NULL;
+		} else if (b->size && b->ctx == ctx) {
 			while (next && !next->size)
 				next = next->next;
 			release(b);

@@ -202,13 +202,16 @@ static CUresult attr_set(struct sgpu_mempool *p, CUmemPool_attribute which,
 	}
 }
 
-/* Without a context NVIDIA's driver was seen to answer nothing, so softgpu does the same. */
+/*
+ * Without a context NVIDIA's driver was seen to answer nothing, and with a destroyed one it
+ * answers, so softgpu does the same.
+ */
 CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute which,
 			       void *value)
 {
 	struct sgpu_mempool *p;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_enter_healthy();
 
 	if (rc)
 		return rc;
@@ -216,6 +219,8 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute which,
 	rc = enter_pool(handle, value, &p);
 	if (rc)
 		return rc;
+	if (sgpu_ctx_current(&ctx) == CUDA_ERROR_INVALID_CONTEXT)
+		return sgpu_leave(CUDA_ERROR_INVALID_CONTEXT);
 	return sgpu_leave(sgpu_books_fail() ? CUDA_ERROR_UNKNOWN : attr_get(p, which, value));
 }
 

@@ -541,12 +541,13 @@ static void play(void)
 		await_workers();
 }
 
-/* Was the innermost frame that is not of the C library in the driver? */
+/* Was the innermost frame in the driver that is in a file and not of the C library? */
 static bool in_driver(const char *frames)
 {
 	const char *at = strstr(frames, " at ");
 
-	for (at = at ? at + 4 : ""; !strncmp(at, "libc.so", 7); at += *at == ' ')
+	for (at = at ? at + 4 : ""; !strncmp(at, "libc.so", 7) || !strncmp(at, "0x", 2);
+	     at += *at == ' ')
 		at += strcspn(at, " ");
 	return !strncmp(at, "libcuda.so", 10);
 }

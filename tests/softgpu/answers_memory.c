@@ -376,6 +376,54 @@ static void pools(void)
 	A(cuMemFreeAsync(p, NULL));
 }
 
+/* What is the device's and not a context's: pools, their memory and that of graphs. */
+static void after_reset(void)
+{
+	const CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps = props, .bytesize = 32 << 20 };
+	CUmemoryPool pool, standard, again;
+	CUdeviceptr p, q, plain;
+	CUgraphExec exec;
+	cuuint64_t used;
+	CUgraphNode n;
+	CUgraph g;
+
+	answer_ctx();
+	cuDeviceGetDefaultMemPool(&standard, 0);
+	cuMemPoolCreate(&pool, &props);
+	cuMemAlloc(&plain, 1000);
+	cuGraphCreate(&g, 0);
+	cuGraphAddMemAllocNode(&n, g, NULL, 0, &node);
+	cuGraphInstantiate(&exec, g, 0);
+	cuGraphLaunch(exec, NULL);
+	A(cuMemAllocFromPoolAsync(&p, 32 << 20, pool, NULL));
+	A(cuMemAllocAsync(&q, 32 << 20, NULL));
+	A(cuCtxSynchronize());
+	A(cuDevicePrimaryCtxReset(0));
+	A(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+	V(used);
+	A(cuMemAllocFromPoolAsync(&p, 32 << 20, pool, NULL));
+	answer_ctx();
+	A(cuMemPoolGetAttribute(standard, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+	V(used);
+	A(cuDeviceGetDefaultMemPool(&again, 0));
+	V(again == standard);
+	A(cuMemFree(plain));
+	A(cuMemFreeAsync(p, NULL));
+	A(cuMemFree(q));
+	A(cuMemFree(node.dptr));
+	A(cuMemFree(node.dptr));
+	A(cuMemAllocFromPoolAsync(&p, 32 << 20, pool, NULL));
+	A(cuMemPoolDestroy(pool));
+	A(cuDevicePrimaryCtxRelease(0));
+	answer_ctx();
+	A(cuMemFreeAsync(p, NULL));
+	A(cuMemFreeAsync(p, NULL));
+}
+
 static void advice(void)
 {
 	CUmemLocation gpu = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
@@ -414,6 +462,7 @@ const struct section memory_sections[] = {
 	{ "host_memory", host_memory },
 	{ "pointers", pointers },
 	{ "pools", pools },
+	{ "after_reset", after_reset },
 	{ "advice", advice },
 	{ NULL, NULL },
 };
