@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole serve` and `wormhole stop`: `serve` finds the driver library and becomes
- * wormhole-server, which does everything else.
+ * `wormhole serve`: finds the driver library and becomes wormhole-server, which does everything
+ * else.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tenancy.h"
@@ -249,42 +248,4 @@ int cmd_serve(int argc, char **argv)
 	if (!backend)
 		return EXIT_FAILED;
 	return become_server(&a, program, backend);
-}
-
-/* --- stop ------------------------------------------------------------------------- */
-
-static error_t parse_stop(int key, char *arg, struct argp_state *state)
-{
-	(void)arg;
-	if (key != ARGP_KEY_INIT)
-		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = state->input;
-	return 0;
-}
-
-static const struct argp_child stop_children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
-static const struct argp stop_argp = {
-	NULL, parse_stop, NULL,
-	"End the server and all its workers.", stop_children, NULL, NULL
-};
-
-int cmd_stop(int argc, char **argv)
-{
-	const char *dir = NULL;
-	cJSON *answer;
-	char end;
-	int fd;
-
-	wh_parse(&stop_argp, argc, argv, 0, &dir);
-	fd = wh_server_connect(wh_server_dir(dir));
-	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("stop", NULL));
-	if (!answer)
-		return EXIT_FAILED;
-	cJSON_Delete(answer);
-	/* The connection ends when the server ends, which is after its workers have ended. */
-	if (recv(fd, &end, 1, 0) < 0 && errno == EAGAIN) {
-		wh_error("the server does not end; its workers may hang in the driver");
-		return EXIT_FAILED;
-	}
-	return EXIT_DONE;
 }

@@ -378,6 +378,8 @@ static cJSON *create(struct connection *c, const cJSON *o)
 		return failure(err);
 	if (has)
 		r.uid = (uid_t)uid;
+	if (r.ephemeral && wh_drain_refuses(err, sizeof(err)))
+		return failure(err);
 	t = wh_tenant_create(&r, err, sizeof(err));
 	if (!t) {
 		out = failure(err);
@@ -497,11 +499,35 @@ static cJSON *trace(struct connection *c, const cJSON *o)
 	return success();
 }
 
+static cJSON *programs(struct connection *c, const cJSON *o)
+{
+	cJSON *out = success();
+
+	(void)c;
+	(void)o;
+	wh_drain_list(cJSON_AddArrayToObject(out, "programs"));
+	cJSON_AddBoolToObject(out, "ends", wh_drain_ends());
+	return out;
+}
+
+static cJSON *drain(struct connection *c, const cJSON *o)
+{
+	wh_drain(!cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "on")), false);
+	return programs(c, o);
+}
+
 static cJSON *stop(struct connection *c, const cJSON *o)
 {
-	(void)o;
-	c->stop = true;
-	return success();
+	bool when_idle = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "when_idle"));
+	bool force = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "force"));
+	char err[WH_CONTROL_ERROR];
+
+	if (!when_idle && !force && !wh_drain_allows_stop(err, sizeof(err)))
+		return failure(err);
+	if (when_idle && !force)
+		wh_drain(true, true);
+	c->stop = force || !wh_drain_programs();
+	return programs(c, o);
 }
 
 static const struct {
@@ -521,7 +547,9 @@ static const struct {
 	{ "list", list, { { "op", TEXT } } },
 	{ "usage", usage, { { "op", TEXT } } },
 	{ "trace", trace, { { "op", TEXT }, { "tenant", TEXT } } },
-	{ "stop", stop, { { "op", TEXT } } },
+	{ "programs", programs, { { "op", TEXT } } },
+	{ "drain", drain, { { "op", TEXT }, { "on", FLAG } } },
+	{ "stop", stop, { { "op", TEXT }, { "when_idle", FLAG }, { "force", FLAG } } },
 };
 
 static cJSON *run_request(struct connection *c, const cJSON *o)
@@ -538,7 +566,7 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 			return requests[i].run(c, o);
 		return failure(err);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, usage, trace, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, usage, trace, programs, drain, stop",
 		 op ? op : "");
 	return failure(err);
 }

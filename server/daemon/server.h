@@ -252,6 +252,19 @@ void wh_usage_ended(pid_t pid, const struct rusage *u);
 uint64_t wh_usage_of(const struct wh_tenant *t);
 uint64_t wh_usage_own(void);
 
+/* --- drain.c -------------------------------------------------------------------------- */
+
+/* From now on no new program is taken, or all are again; with `end` the server ends then. */
+void wh_drain(bool on, bool end);
+unsigned int wh_drain_programs(void);	/* of all tenants */
+bool wh_drain_ends(void);		/* with the last program */
+struct cJSON;
+void wh_drain_list(struct cJSON *all);	/* adds {tenant, programs, pids} for each tenant with any */
+bool wh_drain_refuses(char *why, size_t size);	/* true: `why` is for the client */
+/* False: programs run, and err says which, and what to do. */
+bool wh_drain_allows_stop(char *err, size_t err_size);
+void wh_drain_look(void);		/* call this when a worker has ended */
+
 /* --- cdi.c: what `wormhole cdi` has written for a tenant goes with it ------------- */
 
 void wh_cdi_remove(const char *folder, const char *tenant);

@@ -330,6 +330,10 @@ static int may_start(struct wh_tenant *t, int conn)
 	char why[200];
 	int account;
 
+	if (wh_drain_refuses(why, sizeof(why))) {
+		refuse(t, conn, WH_EBUSY, why);
+		return -1;
+	}
 	if (!wh_admit(&t->starts)) {
 		snprintf(why, sizeof(why), "tenant %s connects too often: %d at once and then %d a second are "
 			 "served; try again in a moment", t->name, WH_STARTS, WH_STARTS_A_SECOND);
@@ -388,6 +392,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	}
 	wh_tenant_account_own(t->file.usage, account, pid, client.pid);
 	t->worker[account].pid = pid;
+	t->worker[account].client = client.pid;
 	t->workers++;
 	begin_start(t, account, started[0]);
 	wh_parts_bound(t);
@@ -688,6 +693,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	clean_up(t);
 	wh_parts_bound(t);
 	destroy_if_over(t);
+	wh_drain_look();
 }
 
 /* --- Start and stop --------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 struct tenant_worker {
 	pid_t pid;		/* 0: no worker lives */
+	pid_t client;		/* whom it serves; 0: a process in another pid namespace */
 	/*
 	 * the file that it shares with its client (parts.c); 0 without a pid: the account is free
 	 */

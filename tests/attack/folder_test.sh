@@ -48,12 +48,12 @@ theirs=$tmp/public/theirs
 setpriv --reuid 30123 --regid 30123 --clear-groups -- /usr/bin/python3 - "$theirs" "$tmp/victim" \
 	<"$WH_TOP/tests/attack/folder.py" >"$tmp/ready" &
 attacker=$!
-trap 'kill -KILL $attacker 2>/dev/null; "$wormhole" stop --dir "$theirs" >/dev/null 2>&1; clean_up' EXIT
+trap 'kill -KILL $attacker 2>/dev/null; "$wormhole" stop --force --dir "$theirs" >/dev/null 2>&1; clean_up' EXIT
 await grep -q ready "$tmp/ready"
 for _ in 1 2 3 4 5 6 7 8; do
 	serve_in "$theirs"
 	"$wormhole" tenant create t --user 30123 --dir "$theirs" >/dev/null 2>&1
-	"$wormhole" stop --dir "$theirs" >/dev/null 2>&1
+	"$wormhole" stop --force --dir "$theirs" >/dev/null 2>&1
 done >"$tmp/said"
 is folder_of_another_user_is_refused "$(sort -u "$tmp/said")" \
 	"error: $theirs: belongs to user 30123 and not to the server's, 0; give a folder of yours by --dir"

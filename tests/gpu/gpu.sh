@@ -29,7 +29,7 @@ use_run() {
 	python=${WH_PYTHON:-python3}
 	wormhole=$WH_BUILD/host/wormhole
 	export WORMHOLE_DIR="$world_dir/server"
-	trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
+	trap '"$wormhole" stop --force >/dev/null 2>&1; world_end' EXIT
 }
 
 # serve OPTION... starts the server; it is the first point of the test.

@@ -11,7 +11,7 @@ wormhole=$WH_BUILD/host/wormhole
 dir=$(mktemp -d)
 export WORMHOLE_DIR=$dir/s
 finish_all() {
-	"$wormhole" stop >/dev/null 2>&1
+	"$wormhole" stop --force >/dev/null 2>&1
 	rm -rf "$dir"
 	world_end
 }

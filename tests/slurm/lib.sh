@@ -204,7 +204,7 @@ clean_up() {
 	stop_pid "$tmp/slurmdbd.pid"
 	stop_pid "$tmp/db.pid"
 	stop_pid "$tmp/munge/pid"
-	for n in $servers; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
+	for n in $servers; do "$wormhole" stop --force --dir "$tmp/d.$n" >/dev/null 2>&1; done
 	[ -n "${WH_KEEP:-}" ] || rm -rf "$tmp"
 }
 trap clean_up EXIT

@@ -98,7 +98,7 @@ class Steps:
     def undo(self, step):
         if step == 'serve':
             new = os.path.join(self.top, 'new')
-            command([WORMHOLE, 'stop', '--dir', new], None)
+            command([WORMHOLE, 'stop', '--force', '--dir', new], None)
             if not until(lambda: not [p for p, w in processes().items() if new in w], SECONDS):
                 raise Find('a server is left')
             left = set(os.listdir(new)) - {'server.lock', 'server.log'} if os.path.isdir(new) else set()

@@ -39,7 +39,7 @@ LEAVES = 20     # seconds within which what was killed is gone
 def clean_up(top, *folders):
     """Ends the servers of these folders below top, and removes top."""
     for name in folders:
-        subprocess.run([WORMHOLE, 'stop', '--dir', os.path.join(top, name)], stdout=subprocess.DEVNULL,
+        subprocess.run([WORMHOLE, 'stop', '--force', '--dir', os.path.join(top, name)], stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, check=False)
     shutil.rmtree(top, ignore_errors=True)
 
@@ -160,7 +160,8 @@ class Server:
                            check=True, timeout=ENDS)
 
     def stop(self):
-        subprocess.run([WORMHOLE, 'stop', '--dir', self.folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        subprocess.run([WORMHOLE, 'stop', '--force', '--dir', self.folder], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL,
                        timeout=ENDS, check=False)
 
     def children(self):

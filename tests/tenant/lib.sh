@@ -104,7 +104,7 @@ at_random() {
 }
 
 clean_up() {
-	"$wormhole" stop >/dev/null 2>&1
+	"$wormhole" stop --force >/dev/null 2>&1
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
