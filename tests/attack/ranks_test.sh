@@ -29,10 +29,15 @@ serve() {
 	INTRUDER=$WORMHOLE_DIR "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
 		--nvml none --daemon --part-size 16M --host-mem 256M "$@" >/dev/null 2>&1
 }
+# answers prints how many workers have said what they got; the log has their lines a little later.
+answers() { grep -c "intruder: .*socket_inet" "$log" 2>/dev/null; }
+more_than() { [ "$(answers)" -gt "$1" ]; }
 # sockets OPTION... runs a program with these options and prints the answer that its worker gets
 # when it asks for TCP.
 sockets() {
+	before=$(answers)
 	"$wormhole" run "$@" -- "$client" alloc=4096 >/dev/null
+	await more_than "${before:-0}"
 	got "$log" socket_inet
 }
 
