@@ -15,13 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shm.h"
 #include "tenant/control.h"
 #include "tenant/plan.h"
 #include "tenant/seats.h"
@@ -29,14 +26,11 @@
 #include "daemon/parts.h"
 #include "daemon/worker.h"
 #include "daemon/tenants.h"
-#include "wormhole_abi.h"
-
-#define MAX_STARTS	8	/* workers of a tenant that start at a time */
 
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
 static char folder[PATH_MAX];
-static struct wh_seats seats = { .dir = -1 };	/* seats of all tenants */
+struct wh_seats wh_tenant_seats = { .dir = -1 };
 
 /* --- The list --------------------------------------------------------------------- */
 
@@ -163,254 +157,8 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	wh_tenant_kernel_limit(t->file.limits, t->max_kernel_ms * 1000000);
 	wh_parts_bound(t);
 	memcpy(t->limit, plan, sizeof(plan));
-	wh_limits_put(t->file.limits, &seats, t->seat, plan, wh_server.devices);
+	wh_limits_put(t->file.limits, &wh_tenant_seats, t->seat, plan, wh_server.devices);
 	return true;
-}
-
-/* --- Workers ---------------------------------------------------------------------- */
-
-/* Sends the one welcome that the client reads: it says why there is no worker. */
-static void tell(int conn, int status, const char *why)
-{
-	struct wh_shm_welcome w = {
-		.magic = WH_SHM_MAGIC,
-		.abi_version = WH_ABI_VERSION,
-		.shm_version = WH_SHM_VERSION,
-		.status = status,
-	};
-
-	snprintf(w.error, sizeof(w.error), "%s", why);
-	send(conn, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
-{
-	tell(conn, status, why);
-	wh_say_of(t->name, "warn", "tenant %s: no worker for a client: %s", t->name, why);
-}
-
-static struct ucred peer_of(int conn)
-{
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t n = sizeof(cred);
-
-	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n);
-	return cred;
-}
-
-/* Runs in the child before it is a worker: nobody else tells the client why. */
-__attribute__((noreturn)) static void give_up(int conn, const char *why)
-{
-	tell(conn, WH_ENOMEM, why);
-	wh_say("error", "no worker: %s", why);
-	_exit(1);
-}
-
-__attribute__((noreturn)) static void give_up_at(int conn, const char *what)
-{
-	char why[160];
-
-	snprintf(why, sizeof(why), "%.100s: %s", what, strerror(errno));
-	give_up(conn, why);
-}
-
-/*
- * Runs in the child: lets a descriptor pass the exec, and returns its number for the command line.
- */
-static char *pass(int conn, int fd)
-{
-	char *text = NULL;
-
-	/* The descriptor keeps its number if it can: no other may be left. */
-	fd = fd > 2 && !fcntl(fd, F_SETFD, 0) ? fd : fcntl(fd, F_DUPFD, 3);
-	if (fd >= 0 && asprintf(&text, "%d", fd) >= 0)
-		return text;
-	give_up_at(conn, "what it is given");
-}
-
-__attribute__((noreturn))
-static void run_worker(const struct wh_tenant *t, int account, int conn, int part, int started,
-		       pid_t client, pid_t parent)
-{
-	char size[32], number[16], parent_text[16], why[160];
-
-	/*
-	 * The account must be owned before the worker can do anything, whether child or parent is
-	 * faster.
-	 */
-	wh_tenant_account_own(t->file.usage, account, getpid(), client);
-	wh_child_signals();
-	if (dup2(t->log.in, 2) < 0)
-		give_up_at(conn, "its messages");
-	wh_close_in_child();
-	if (!wh_isolation_try(&t->isolation, why, sizeof(why)))
-		give_up(conn, why);
-	wh_environment_in_child();
-	/*
-	 * The worker's mappings should be far from where the kernel puts a client's, because a
-	 * managed variable needs one address in both. If this is not allowed, it depends on chance.
-	 */
-	personality(personality(0xffffffff) | ADDR_COMPAT_LAYOUT);
-	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
-	snprintf(number, sizeof(number), "%d", account);
-	snprintf(parent_text, sizeof(parent_text), "%d", parent);
-	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn, conn),
-	      "--backend", wh_server.backend, "--part", pass(conn, part), "--part-size", size,
-	      "--parent", parent_text,
-	      "--protect", wh_isolation_protect(t->nccl), "--started", pass(conn, started),
-	      "--tenant-limits", pass(conn, t->file.limits_fd),
-	      "--tenant-usage", pass(conn, t->file.usage_fd), "--tenant-seats", pass(conn, seats.dir),
-	      "--tenant-seat", pass(conn, seats.seat[t->seat].fd),
-	      "--tenant-trace", pass(conn, t->trace), "--tenant-account", number, (char *)NULL);
-	give_up_at(conn, wh_server.self);
-}
-
-static int free_account(const struct wh_tenant *t)
-{
-	int i;
-
-	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		if (!t->worker[i].pid && !t->worker[i].part)
-			return i;
-	return -1;
-}
-
-/* --- Starts ----------------------------------------------------------------------- */
-
-/*
- * A tenant has a few workers starting at a time; more clients wait in the socket's queue. Each
- * start is as much work as the machine can do, and all starts of one tenant must not hold up
- * another tenant.
- */
-static unsigned int most_starts(void)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return cpus < 2 ? 2 : cpus > MAX_STARTS ? MAX_STARTS : (unsigned int)cpus;
-}
-
-static void end_start(struct wh_tenant *t, int account)
-{
-	struct tenant_worker *w = &t->worker[account];
-
-	if (!w->started)
-		return;
-	wh_loop_remove(w->started);
-	close(w->started);
-	w->started = 0;
-	if (t->starting-- == most_starts() && t->listener >= 0)
-		wh_loop_pause(t->listener, false);
-}
-
-/* Nobody has the other end any more: the worker serves, or it has ended. */
-static void on_started(int fd, void *arg)
-{
-	struct wh_tenant *t = arg;
-	int i;
-
-	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		if (t->worker[i].started == fd)
-			end_start(t, i);
-}
-
-static void begin_start(struct wh_tenant *t, int account, int fd)
-{
-	if (!wh_loop_add(fd, on_started, t)) {
-		close(fd);
-		return;
-	}
-	t->worker[account].started = fd;
-	if (++t->starting == most_starts())
-		wh_loop_pause(t->listener, true);
-}
-
-/* Returns an account for one more worker, or -1: the client was told why there is none. */
-static int may_start(struct wh_tenant *t, int conn)
-{
-	char why[200];
-	int account;
-
-	if (wh_drain_refuses(why, sizeof(why))) {
-		refuse(t, conn, WH_EBUSY, why);
-		return -1;
-	}
-	if (!wh_admit(&t->starts)) {
-		snprintf(why, sizeof(why), "tenant %s connects too often: %d at once and then %d a second are "
-			 "served; try again in a moment", t->name, WH_STARTS, WH_STARTS_A_SECOND);
-		refuse(t, conn, WH_EBUSY, why);
-		return -1;
-	}
-	wh_parts_look(t);
-	account = free_account(t);
-	if (account >= 0)
-		return account;
-	snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be; %u of them have ended, "
-		 "but their programs have not", t->name, WH_TENANT_WORKERS, wh_parts_kept(t));
-	refuse(t, conn, WH_EBUSY, why);
-	return -1;
-}
-
-static void refuse_for(const struct wh_tenant *t, int conn, const char *what)
-{
-	char why[160];
-
-	snprintf(why, sizeof(why), "%s: %s", what, strerror(errno));
-	refuse(t, conn, WH_ENOMEM, why);
-}
-
-static void start_worker(struct wh_tenant *t, int conn)
-{
-	struct ucred client = peer_of(conn);
-	pid_t parent = getpid(), pid;
-	int account = may_start(t, conn), part, started[2];
-
-	if (account < 0)
-		return;
-	if (pipe2(started, O_CLOEXEC)) {
-		refuse_for(t, conn, "a pipe");
-		return;
-	}
-	part = wh_parts_make(t, account);
-	if (part < 0) {
-		refuse_for(t, conn, "the shared part");
-		close(started[0]);
-		close(started[1]);
-		return;
-	}
-	wh_tenant_account_open(t->file.usage, account);
-	pid = wh_isolation_fork(&t->isolation);
-	if (!pid)
-		run_worker(t, account, conn, part, started[1], client.pid, parent);
-	if (pid < 0)
-		refuse_for(t, conn, "fork");
-	close(started[1]);
-	close(part);
-	if (pid < 0) {
-		close(started[0]);
-		wh_parts_look(t);
-		return;
-	}
-	wh_tenant_account_own(t->file.usage, account, pid, client.pid);
-	t->worker[account].pid = pid;
-	t->worker[account].client = client.pid;
-	t->workers++;
-	begin_start(t, account, started[0]);
-	wh_parts_bound(t);
-}
-
-static void turn_away(int conn, void *arg)
-{
-	refuse(arg, conn, WH_EBUSY, WH_NO_DESCRIPTOR);
-}
-
-static void on_client(int fd, void *arg)
-{
-	int conn = wh_accept(fd, turn_away, arg);
-
-	if (conn < 0)
-		return;
-	start_worker(arg, conn);
-	close(conn);
 }
 
 /* --- Life ------------------------------------------------------------------------- */
@@ -431,7 +179,7 @@ static void destroy(struct wh_tenant *t)
 	wh_parts_close(t);
 	if (t->trace >= 0)
 		close(t->trace);
-	wh_seats_give(&seats, t->seat);
+	wh_seats_give(&wh_tenant_seats, t->seat);
 	wh_log_pipe_close(&t->log);
 	wh_isolation_close(&t->isolation);
 	wh_tenant_file_remove(&t->file, folder, t->name);
@@ -519,7 +267,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		snprintf(err, err_size, "%s/%s.limits: %s", folder, t->name, strerror(-rc));
 		return false;
 	}
-	t->seat = wh_seats_take(&seats, t->id);
+	t->seat = wh_seats_take(&wh_tenant_seats, t->id);
 	if (t->seat < 0) {
 		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-t->seat));
 		return false;
@@ -543,7 +291,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 	t->bounded = r->bounded;
 	memcpy(t->most, t->limit, sizeof(t->most));
 	t->listener = wh_listen(t->socket, 0600, r->uid);
-	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
+	if (t->listener >= 0 && wh_loop_add(t->listener, wh_start_on_client, t))
 		return true;
 	snprintf(err, err_size, "%s: %s", t->socket, strerror(errno));
 	return false;
@@ -640,7 +388,7 @@ bool wh_tenants_map(const void *address)
 	int i;
 
 	for (i = 0; i < (int)WH_SEATS; i++)
-		if (at == (const char *)seats.seat[i].page)
+		if (at == (const char *)wh_tenant_seats.seat[i].page)
 			return true;
 	for (i = 0; i < WH_MAX_TENANTS; i++) {
 		usage = tenants[i] ? (const char *)tenants[i]->file.usage : NULL;
@@ -668,7 +416,7 @@ static void clean_up(struct wh_tenant *t)
 		return;
 	}
 	rc = wh_tenant_file_restart(&t->file, t->id);
-	rc = rc ? rc : wh_seats_restart(&seats, t->seat);
+	rc = rc ? rc : wh_seats_restart(&wh_tenant_seats, t->seat);
 	if (rc)
 		wh_say_of(t->name, "warn", "tenant %s: its files in %s: %s", t->name, folder,
 			  strerror(-rc));
@@ -684,12 +432,12 @@ void wh_tenants_reap(pid_t pid, int status)
 	if (WIFSIGNALED(status))
 		wh_say_of(t->name, "warn", "tenant %s: worker %d killed by signal %d; its client is cut off",
 			  t->name, pid, WTERMSIG(status));
-	end_start(t, account);
+	wh_start_over(t, account);
 	t->worker[account].pid = 0;
 	t->workers--;
 	wh_parts_look(t);	/* what it leaves counts before its account is cleared */
 	wh_tenant_account_clear(t->file.usage, account);
-	wh_seats_worker_ended(&seats, t->seat, (unsigned int)account);
+	wh_seats_worker_ended(&wh_tenant_seats, t->seat, (unsigned int)account);
 	clean_up(t);
 	wh_parts_bound(t);
 	destroy_if_over(t);
@@ -770,7 +518,7 @@ bool wh_tenants_start(char *err, size_t err_size)
 		remove_files();
 		return false;
 	}
-	rc = wh_seats_create(&seats, folder);
+	rc = wh_seats_create(&wh_tenant_seats, folder);
 	if (rc) {
 		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));
 		remove_files();
@@ -792,9 +540,9 @@ void wh_tenants_stop(void)
 		;
 	while ((t = wh_tenant_next(NULL)))
 		destroy(t);
-	if (!seats.board)
+	if (!wh_tenant_seats.board)
 		return;
-	wh_seats_remove(&seats, folder);
+	wh_seats_remove(&wh_tenant_seats, folder);
 	remove_stale();
 	remove_files();
 }

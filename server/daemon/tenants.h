@@ -6,6 +6,7 @@
 #include "daemon/isolation.h"
 #include "daemon/server.h"
 #include "figures/figures.h"
+#include "tenant/seats.h"
 
 struct tenant_worker {
 	pid_t pid;		/* 0: no worker lives */
@@ -48,5 +49,14 @@ struct wh_tenant {
 	struct wh_isolation isolation;
 	struct tenant_worker worker[WH_TENANT_WORKERS];
 };
+
+extern struct wh_seats wh_tenant_seats;	/* of all tenants */
+
+/* --- starts.c ------------------------------------------------------------------- */
+
+/* The event of a tenant's socket: a client is there. */
+void wh_start_on_client(int listener, void *tenant);
+/* The worker of this account serves, or has ended. */
+void wh_start_over(struct wh_tenant *t, int account);
 
 #endif
