@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole drain` and `wormhole stop`: a server that takes no new programs, and its end. Both
- * say which programs are left.
+ * `wormhole drain`, `reload` and `stop`: a server that takes no new programs, becomes another
+ * program, or ends.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -136,6 +136,22 @@ int cmd_drain(int argc, char **argv)
 	cJSON_Delete(answer);
 	close(fd);
 	return rc;
+}
+
+/* --- reload ----------------------------------------------------------------------------- */
+
+static const struct argp reload_argp = {
+	NULL, parse, NULL,
+	"Let the server become the program that is installed now, with its options and its tenants. "
+	"Programs run on.", children, NULL, NULL
+};
+
+int cmd_reload(int argc, char **argv)
+{
+	struct stop_args a = { 0 };
+
+	wh_parse(&reload_argp, argc, argv, 0, &a);
+	return wh_server_do(wh_server_dir(a.dir), wh_request("reload", NULL));
 }
 
 /* --- stop ------------------------------------------------------------------------------- */

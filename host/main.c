@@ -30,6 +30,7 @@ static const struct command commands[] = {
 	{ "check", cmd_check, "say what this host has and lacks" },
 	{ "serve", cmd_serve, "serve CUDA programs of this machine" },
 	{ "drain", cmd_drain, "let that server take no new programs" },
+	{ "reload", cmd_reload, "let that server become the program that is installed now" },
 	{ "stop", cmd_stop, "end that server" },
 	{ "run", cmd_run, "run a CUDA program with limits, or a VMM whose VM gets a role" },
 	{ "trace", cmd_trace, "write what a tenant's programs do, as a Chrome trace" },

@@ -10,6 +10,7 @@
  * are no longer accepted on it.
  */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/server.h"
 
 #include <cjson/cJSON.h>
@@ -530,6 +531,16 @@ static cJSON *stop(struct connection *c, const cJSON *o)
 	return programs(c, o);
 }
 
+/* Returns only if it fails: the program that goes on answers. */
+static cJSON *reload(struct connection *c, const cJSON *o)
+{
+	char err[WH_CONTROL_ERROR];
+
+	(void)o;
+	wh_handover(c->fd, err, sizeof(err));
+	return failure(err);
+}
+
 static const struct {
 	const char *op;
 	cJSON *(*run)(struct connection *c, const cJSON *o);
@@ -547,6 +558,7 @@ static const struct {
 	{ "list", list, { { "op", TEXT } } },
 	{ "usage", usage, { { "op", TEXT } } },
 	{ "trace", trace, { { "op", TEXT }, { "tenant", TEXT } } },
+	{ "reload", reload, { { "op", TEXT } } },
 	{ "programs", programs, { { "op", TEXT } } },
 	{ "drain", drain, { { "op", TEXT }, { "on", FLAG } } },
 	{ "stop", stop, { { "op", TEXT }, { "when_idle", FLAG }, { "force", FLAG } } },
@@ -566,7 +578,7 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 			return requests[i].run(c, o);
 		return failure(err);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, usage, trace, programs, drain, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, usage, trace, programs, drain, reload, stop",
 		 op ? op : "");
 	return failure(err);
 }
@@ -669,13 +681,96 @@ static void on_connection(int fd, void *arg)
 		close(c.fd);
 }
 
+/* --- Over a handover ---------------------------------------------------------------- */
+
+static void leave_kept(cJSON *all, int fd, const struct wh_tenant *t)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	wh_leave_fd(o, "file", fd);
+	if (t && wh_tenant_find(wh_tenant_name(t)) == t)
+		cJSON_AddStringToObject(o, "tenant", wh_tenant_name(t));
+	cJSON_AddItemToArray(all, o);
+}
+
+void wh_control_leave(cJSON *o)
+{
+	cJSON *connected, *ends;
+	void *arg;
+	int at, fd;
+
+	wh_leave_fd(o, "listener", listener);
+	connected = cJSON_AddArrayToObject(o, "connections");
+	for (at = 0; (fd = wh_loop_next(&at, on_packet, &arg)) >= 0;)
+		leave_kept(connected, fd, ((struct connection *)arg)->kept);
+	ends = cJSON_AddArrayToObject(o, "processes");
+	for (at = 0; (fd = wh_loop_next(&at, on_process_end, &arg)) >= 0;)
+		leave_kept(ends, fd, arg);
+}
+
+static bool take_connection(int fd, struct wh_tenant *t)
+{
+	struct connection c = { .fd = fd, .file = -1, .kept = t };
+
+	if (!may_control(fd, &c.peer) || !take(&c))
+		return false;
+	connections++;
+	return true;
+}
+
+/* What keeps a tenant that is gone, or cannot be listened to, is closed. */
+static void take_kept(const cJSON *all, bool process)
+{
+	const char *name;
+	struct wh_tenant *t;
+	const cJSON *o;
+	int fd;
+
+	cJSON_ArrayForEach(o, all) {
+		fd = wh_taken_fd(o, "file");
+		name = wh_taken_text(o, "tenant");
+		t = wh_tenant_find(name);
+		if (process ? t && wh_loop_add(fd, on_process_end, t) :
+			      (t || !*name) && take_connection(fd, t)) {
+			if (t)
+				wh_tenant_hold(t);
+		} else {
+			close(fd);
+		}
+	}
+}
+
+/* Ends tenants whose last keeper has ended while nobody listened. */
+static void release_all(void)
+{
+	struct wh_tenant *t = wh_tenant_next(NULL), *next;
+
+	for (; t; t = next) {
+		next = wh_tenant_next(t);
+		wh_tenant_hold(t);
+		wh_tenant_release(t);
+	}
+}
+
+static bool take_over(const cJSON *o)
+{
+	listener = wh_taken_fd(o, "listener");
+	if (!wh_loop_add(listener, on_connection, NULL))
+		return false;
+	take_kept(cJSON_GetObjectItem(o, "connections"), false);
+	take_kept(cJSON_GetObjectItem(o, "processes"), true);
+	release_all();
+	return true;
+}
+
 bool wh_control_start(char *err, size_t err_size)
 {
 	int n = snprintf(path, sizeof(path), "%s/" WH_CONTROL_SOCKET, wh_server.dir);
 	cJSON_Hooks hooks = { counted_malloc, free };
 
 	cJSON_InitHooks(&hooks);
-
+	if (wh_handed("control") && take_over(wh_handed("control")))
+		return true;
 	if (n < (int)sizeof(path))
 		listener = wh_listen(path, 0600, geteuid());
 	else

@@ -4,6 +4,7 @@
  * that a worker serves, so a program's child that connects for the first time is a new one.
  */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/server.h"
 
 #include <cjson/cJSON.h>
@@ -106,6 +107,18 @@ void wh_drain(bool on, bool end)
 bool wh_drain_ends(void)
 {
 	return ending;
+}
+
+void wh_drain_leave(cJSON *o)
+{
+	cJSON_AddBoolToObject(o, "draining", draining);
+	cJSON_AddBoolToObject(o, "ending", ending);
+}
+
+void wh_drain_take(void)
+{
+	draining = wh_taken_flag(wh_handed("drain"), "draining");
+	ending = wh_taken_flag(wh_handed("drain"), "ending");
 }
 
 void wh_drain_look(void)

@@ -5,6 +5,7 @@
  * at the start and fails for a tenant refuses that tenant.
  */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/isolation.h"
 #include "daemon/server.h"
 
@@ -96,6 +97,36 @@ static void say(void)
 	fprintf(stderr, "info: workers have %s; they lack %s\n", have, lack);
 }
 
+void wh_isolation_leave(cJSON *o)
+{
+	struct wh_cgroup_place place[WH_CGROUP_KINDS];
+	cJSON *all = cJSON_AddArrayToObject(o, "cgroups"), *one;
+	int k;
+
+	wh_cgroup_leave(place);
+	for (k = 0; k < WH_CGROUP_KINDS; k++) {
+		one = cJSON_CreateObject();
+		cJSON_AddBoolToObject(one, "v2", place[k].v2);
+		cJSON_AddStringToObject(one, "dir", place[k].dir);
+		cJSON_AddItemToArray(all, one);
+	}
+}
+
+static void take_cgroups(const cJSON *o)
+{
+	struct wh_cgroup_place place[WH_CGROUP_KINDS];
+	struct wh_protection *p = wh_protection;
+	const cJSON *one;
+	int k;
+
+	for (k = 0; k < WH_CGROUP_KINDS; k++) {
+		one = cJSON_GetArrayItem(cJSON_GetObjectItem(o, "cgroups"), k);
+		place[k].v2 = wh_taken_flag(one, "v2");
+		place[k].dir = wh_taken_text(one, "dir");
+	}
+	wh_cgroup_take(place, &p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES], &p[WH_PROTECT_CPU]);
+}
+
 bool wh_isolation_start(char *err, size_t err_size)
 {
 	struct wh_protection *p = wh_protection;
@@ -105,7 +136,10 @@ bool wh_isolation_start(char *err, size_t err_size)
 	find_filter(&p[WH_PROTECT_CALLS]);
 	find_landlock(&p[WH_PROTECT_FILES]);
 	find_namespaces(&p[WH_PROTECT_NETWORK]);
-	wh_cgroup_start(&p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES], &p[WH_PROTECT_CPU]);
+	if (wh_handed("isolation"))
+		take_cgroups(wh_handed("isolation"));
+	else
+		wh_cgroup_start(&p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES], &p[WH_PROTECT_CPU]);
 	say();
 	return true;
 }

@@ -8,6 +8,7 @@
  * behind the tenant's name, under the same limit.
  */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/server.h"
 #include "tenant/clock.h"
 
@@ -207,6 +208,23 @@ bool wh_log_pipe_open(struct wh_log_pipe *p, const char *name)
 	p->in = -1;
 	errno = saved;
 	return false;
+}
+
+bool wh_log_pipe_take(struct wh_log_pipe *p, const char *name, int out, int in)
+{
+	*p = (struct wh_log_pipe){ .name = name, .in = in, .fd = { out, in } };
+	return wh_loop_add(out, on_text, p);
+}
+
+/* The begin of a line that has not ended is said now. */
+void wh_log_leave(cJSON *o)
+{
+	void *arg;
+	int at = 0;
+
+	while (wh_loop_next(&at, on_text, &arg) >= 0)
+		say_line(arg);
+	cJSON_AddBoolToObject(o, "times", times);
 }
 
 void wh_log_pipe_close(struct wh_log_pipe *p)

@@ -74,6 +74,20 @@ void wh_loop_remove(int fd)
 		}
 }
 
+int wh_loop_next(int *at, wh_event_fn fn, void **arg)
+{
+	const struct event *e;
+
+	while (*at < nevents) {
+		e = &events[(*at)++];
+		if (e->fd >= 0 && e->fn == fn) {
+			*arg = e->arg;
+			return e->fd;
+		}
+	}
+	return -1;
+}
+
 void wh_loop_leave(void)
 {
 	int i;

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/handover.h"
 #include "daemon/isolation.h"
 #include "daemon/parts.h"
 #include "daemon/server.h"
@@ -165,6 +166,8 @@ static void close_terminal(int ready, int null)
 	close(ready);
 	if (null > 2)
 		close(null);
+	if (log > 2)
+		close(log);
 }
 
 /* --- Start and stop --------------------------------------------------------------- */
@@ -197,7 +200,8 @@ static bool start(char *err, size_t err_size)
 	wh_faults_start();
 	if (!wh_lock_dir(wh_server.dir, err, err_size) || !wh_isolation_start(err, err_size))
 		return false;
-	if (answers(wh_server.socket)) {
+	wh_drain_take();
+	if (!wh_handed("lock") && answers(wh_server.socket)) {
 		snprintf(err, err_size, "%s: another server answers there", wh_server.socket);
 		return false;
 	}
@@ -231,13 +235,15 @@ static int serve(bool background)
 		wh_isolation_stop();
 		return 1;
 	}
-	printf("wormhole-server: listening on %s\n", wh_server.socket);
+	if (!wh_handed("lock"))
+		printf("wormhole-server: listening on %s\n", wh_server.socket);
 	fflush(stdout);
 	if (background)
 		close_terminal(ready, null);
 	/* This child lives on and inherits our standard error, which is the log from here on. */
 	if (!wh_judge_start())
 		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
+	wh_handover_done();
 	/* Reap children that ended before anybody listened for that. */
 	reap();
 	wh_loop_run();
@@ -260,7 +266,7 @@ enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
-	OPT_STARTED, OPT_PART_FILE,
+	OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
 	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
 };
@@ -285,6 +291,8 @@ static const struct option table[] = {
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	/* Options that this program passes to itself. */
+	{ "resume", required_argument, NULL, OPT_RESUME },
+	{ "resumes", required_argument, NULL, OPT_RESUMES },
 	{ "started", required_argument, NULL, OPT_STARTED },
 	{ "protect", required_argument, NULL, OPT_PROTECT },
 	{ "serve", required_argument, NULL, OPT_SERVE },
@@ -305,8 +313,9 @@ static const struct option table[] = {
 static struct {
 	enum role role;
 	bool background;
+	int state;		/* of the program that this process was before; -1: none */
 	struct wh_shm_worker worker;
-} opt = { .worker = { .started = -1, .tenant = WH_NO_TENANT } };
+} opt = { .state = -1, .worker = { .started = -1, .tenant = WH_NO_TENANT } };
 
 __attribute__((noreturn, format(printf, 1, 2)))
 static void wrong(const char *fmt, ...)
@@ -411,6 +420,8 @@ static void set(int c)
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;
 	case OPT_WORKER_UID:	wh_server.worker_uid = optarg; break;
 	case OPT_PROTECTION:	opt.role = PROTECTION; break;
+	case OPT_RESUME:	opt.state = number("--resume", optarg, INT_MAX); break;
+	case OPT_RESUMES:	exit(!wh_handover_knows(optarg));
 	case OPT_STARTED:	opt.worker.started = number("--started", optarg, INT_MAX); break;
 	case OPT_PART_FILE:	opt.worker.part = number("--part", optarg, INT_MAX); break;
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
@@ -493,6 +504,8 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	char err[300];
+
 	wh_server.max_kernel_ms = WH_MAX_KERNEL_NS / 1000000;
 	wh_server.host_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
 	parse(argc, argv);
@@ -511,6 +524,14 @@ int main(int argc, char **argv)
 		return wh_figures_main(wh_server.nvml, wh_server.backend, wh_server.period_ms, 3,
 				       wh_say);
 	default:
-		return serve(opt.background);
+		wh_handover_start(argv);
+		if (opt.state >= 0 && !wh_handover_read(opt.state, err, sizeof(err))) {
+			wh_say("error", "%s", err);
+			return 1;
+		}
+		/* The terminal was left by the program before. */
+		if (wh_taken_flag(wh_handed("log"), "times"))
+			wh_log_times();
+		return serve(opt.background && opt.state < 0);
 	}
 }

@@ -101,6 +101,8 @@ struct wh_log_pipe {
 };
 
 bool wh_log_pipe_open(struct wh_log_pipe *p, const char *name);	/* false: errno */
+/* Takes over a pipe that is open. False: errno. */
+bool wh_log_pipe_take(struct wh_log_pipe *p, const char *name, int out, int in);
 void wh_log_pipe_close(struct wh_log_pipe *p);
 
 /* --- admit.c -------------------------------------------------------------------- */
@@ -131,6 +133,11 @@ typedef void (*wh_event_fn)(int fd, void *arg);
 /* Calls fn whenever fd can be read or has ended. False: errno; EUSERS: too many. */
 bool wh_loop_add(int fd, wh_event_fn fn, void *arg);
 void wh_loop_remove(int fd);
+/*
+ * Finds the descriptors with this function, one after the other. `*at` is 0 at first. Returns -1
+ * when there is no more.
+ */
+int wh_loop_next(int *at, wh_event_fn fn, void **arg);
 /* Pauses the calls for fd. Its place stays reserved, so that the end of the pause cannot fail. */
 void wh_loop_pause(int fd, bool pause);
 /*
@@ -263,6 +270,7 @@ void wh_drain_list(struct cJSON *all);	/* adds {tenant, programs, pids} for each
 bool wh_drain_refuses(char *why, size_t size);	/* true: `why` is for the client */
 /* False: programs run, and err says which, and what to do. */
 bool wh_drain_allows_stop(char *err, size_t err_size);
+void wh_drain_take(void);		/* at the start, after a handover */
 void wh_drain_look(void);		/* call this when a worker has ended */
 
 /* --- cdi.c: what `wormhole cdi` has written for a tenant goes with it ------------- */

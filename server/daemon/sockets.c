@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Listening sockets as files, and the lock that says which server owns a folder. */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -243,6 +244,10 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 	char text[16];
 	int fd, n, folder;
 
+	if (wh_handed("lock")) {
+		lock_fd = wh_taken_fd(wh_handed("lock"), "file");
+		return true;
+	}
 	if (!make_dir(dir)) {
 		snprintf(err, err_size, "%s: %s; give a folder by --dir", dir, strerror(errno));
 		return false;
@@ -268,6 +273,11 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 		wh_say("warn", "%s/server.lock: %s", dir, strerror(errno));
 	lock_fd = fd;
 	return true;
+}
+
+void wh_lock_leave(cJSON *o)
+{
+	wh_leave_fd(o, "file", lock_fd);
 }
 
 void wh_unlock_dir(void)

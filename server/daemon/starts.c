@@ -166,14 +166,14 @@ static void on_started(int fd, void *arg)
 			wh_start_over(t, i);
 }
 
-static void begin_start(struct wh_tenant *t, int account, int fd)
+void wh_start_under_way(struct wh_tenant *t, int account, int fd)
 {
 	if (!wh_loop_add(fd, on_started, t)) {
 		close(fd);
 		return;
 	}
 	t->worker[account].started = fd;
-	if (++t->starting == most_starts())
+	if (++t->starting == most_starts() && t->listener >= 0)
 		wh_loop_pause(t->listener, true);
 }
 
@@ -247,7 +247,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	t->worker[account].pid = pid;
 	t->worker[account].client = client.pid;
 	t->workers++;
-	begin_start(t, account, started[0]);
+	wh_start_under_way(t, account, started[0]);
 	wh_parts_bound(t);
 }
 

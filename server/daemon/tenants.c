@@ -23,6 +23,7 @@
 #include "tenant/plan.h"
 #include "tenant/seats.h"
 #include "tenant/trace.h"
+#include "daemon/handover.h"
 #include "daemon/parts.h"
 #include "daemon/worker.h"
 #include "daemon/tenants.h"
@@ -52,6 +53,23 @@ struct wh_tenant *wh_tenant_next(const struct wh_tenant *after)
 		if (tenants[i])
 			return tenants[i];
 	return NULL;
+}
+
+const char *wh_tenants_folder(void)
+{
+	return folder;
+}
+
+uint64_t wh_tenants_last_id(uint64_t least)
+{
+	last_id = last_id < least ? least : last_id;
+	return last_id;
+}
+
+void wh_tenants_add(struct wh_tenant *t, int slot)
+{
+	t->slot = slot;
+	tenants[slot] = t;
 }
 
 struct wh_tenant *wh_tenant_find(const char *name)
@@ -513,6 +531,8 @@ bool wh_tenants_start(char *err, size_t err_size)
 	if (!wh_parts_start(err, err_size) || !make_folder(err, err_size))
 		return false;
 	wh_accept_start();
+	if (wh_handed("tenants"))
+		return wh_notes_write(err, err_size) && wh_tenants_take(err, err_size);
 	remove_stale();
 	if (!wh_notes_write(err, err_size)) {
 		remove_files();

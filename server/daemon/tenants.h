@@ -51,11 +51,18 @@ struct wh_tenant {
 };
 
 extern struct wh_seats wh_tenant_seats;	/* of all tenants */
+const char *wh_tenants_folder(void);	/* of their files */
+/* Returns the last id that was given; from now on it is at least this one. */
+uint64_t wh_tenants_last_id(uint64_t least);
+/* Puts a tenant that is taken over into its place of the list. */
+void wh_tenants_add(struct wh_tenant *t, int slot);
 
 /* --- starts.c ------------------------------------------------------------------- */
 
 /* The event of a tenant's socket: a client is there. */
 void wh_start_on_client(int listener, void *tenant);
+/* A worker that is taken over is still starting; the descriptor ends when it serves. */
+void wh_start_under_way(struct wh_tenant *t, int account, int fd);
 /* The worker of this account serves, or has ended. */
 void wh_start_over(struct wh_tenant *t, int account);
 

@@ -10,6 +10,7 @@
  * many there are, has to be read.
  */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/isolation.h"
 #include "daemon/server.h"
 
@@ -118,6 +119,19 @@ void wh_uid_range_give(void)
 	kill(holder.pid, SIGKILL);
 	waitpid(holder.pid, NULL, 0);
 	holder.pid = 0;
+}
+
+/* The process that marks the range is our child before and after a handover. */
+void wh_uid_range_leave(cJSON *o)
+{
+	cJSON_AddNumberToObject(o, "mark", holder.user);
+	cJSON_AddNumberToObject(o, "marker", holder.pid);
+}
+
+void wh_uid_range_take_over(const cJSON *o)
+{
+	holder.user = (uid_t)wh_taken_number(o, "mark");
+	holder.pid = (pid_t)wh_taken_number(o, "marker");
 }
 
 bool wh_uid_range_reap(pid_t pid)

@@ -6,6 +6,7 @@
  * that stands for a number.
  */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/isolation.h"
 #include "daemon/server.h"
 
@@ -144,6 +145,13 @@ static unsigned int ranges(const char *option, uid_t first)
 	return n;
 }
 
+static void say_range(struct wh_protection *p)
+{
+	p->on = true;
+	snprintf(p->detail, sizeof(p->detail), "%u to %u", uids.first,
+		 uids.first + WH_MAX_TENANTS - 1);
+}
+
 static bool take_range(const char *option, uid_t first, struct wh_protection *p, char *err,
 		       size_t err_size)
 {
@@ -153,9 +161,36 @@ static bool take_range(const char *option, uid_t first, struct wh_protection *p,
 			 "name others by --worker-uid N, or let the two have the same /run", first);
 		return false;
 	}
-	p->on = true;
-	snprintf(p->detail, sizeof(p->detail), "%u to %u", uids.first,
-		 uids.first + WH_MAX_TENANTS - 1);
+	say_range(p);
+	return true;
+}
+
+void wh_uids_leave(cJSON *o)
+{
+	cJSON *taken;
+	int i;
+
+	cJSON_AddNumberToObject(o, "first", uids.first);
+	wh_leave_fd(o, "lock", uids.lock);
+	taken = cJSON_AddArrayToObject(o, "taken");
+	for (i = 0; i < WH_MAX_TENANTS; i++)
+		if (uids.taken[i])
+			cJSON_AddItemToArray(taken, cJSON_CreateNumber(i));
+	wh_uid_range_leave(o);
+}
+
+/* A number that is being cleaned up stays taken: its cleaner may have ended meanwhile. */
+static bool take_over(const cJSON *o, struct wh_protection *p)
+{
+	const cJSON *number;
+
+	uids.first = (uid_t)wh_taken_number(o, "first");
+	uids.lock = wh_taken_fd(o, "lock");
+	cJSON_ArrayForEach(number, cJSON_GetObjectItem(o, "taken"))
+		if (number->valueint >= 0 && number->valueint < WH_MAX_TENANTS)
+			uids.taken[number->valueint] = true;
+	wh_uid_range_take_over(o);
+	say_range(p);
 	return true;
 }
 
@@ -187,6 +222,8 @@ bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_
 	uids.device_group = group_of_device();
 	if (!works(first, err, err_size))
 		return false;
+	if (wh_handed("uids"))
+		return take_over(wh_handed("uids"), p);
 	uids.lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (uids.lock < 0)
 		wh_say("warn", LOCK_FILE ": %s; another server on this machine must have other numbers "

@@ -26,7 +26,7 @@
 #define MAX_THREADS	"4096"	/* threads of a tenant */
 #define END_TRIES	200	/* 10 ms each */
 
-enum { MEMORY, PIDS, CPU, KINDS };
+enum { MEMORY, PIDS, CPU, KINDS = WH_CGROUP_KINDS };
 static const char *const kind_name[KINDS] = { "memory", "pids", "cpu" };
 
 static struct {
@@ -307,6 +307,31 @@ void wh_cgroup_start(struct wh_protection *memory, struct wh_protection *process
 	for (k = 0; k < KINDS; k++)
 		if (!tree[k].dir[0])
 			start_v1(k);
+	say(memory, MEMORY);
+	say(processes, PIDS);
+	say(cpu, CPU);
+}
+
+void wh_cgroup_leave(struct wh_cgroup_place out[WH_CGROUP_KINDS])
+{
+	int k;
+
+	for (k = 0; k < KINDS; k++)
+		out[k] = (struct wh_cgroup_place){ tree[k].v2, tree[k].dir };
+}
+
+void wh_cgroup_take(const struct wh_cgroup_place place[WH_CGROUP_KINDS],
+		    struct wh_protection *memory, struct wh_protection *processes,
+		    struct wh_protection *cpu)
+{
+	int k;
+
+	for (k = 0; k < KINDS; k++) {
+		tree[k].v2 = place[k].v2;
+		snprintf(tree[k].dir, PATH_MAX, "%s", place[k].dir);
+		if (!tree[k].dir[0])
+			snprintf(tree[k].why, sizeof(tree[k].why), "the program before had none");
+	}
 	say(memory, MEMORY);
 	say(processes, PIDS);
 	say(cpu, CPU);

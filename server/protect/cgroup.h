@@ -22,6 +22,18 @@ struct wh_protection {
 void wh_cgroup_start(struct wh_protection *memory, struct wh_protection *processes,
 		     struct wh_protection *cpu);
 void wh_cgroup_stop(void);
+
+/* The places that were found, for another program that this process becomes. */
+struct wh_cgroup_place {
+	bool v2;
+	const char *dir;	/* "": none */
+};
+#define WH_CGROUP_KINDS	3
+void wh_cgroup_leave(struct wh_cgroup_place out[WH_CGROUP_KINDS]);
+/* Call this in place of wh_cgroup_start(). */
+void wh_cgroup_take(const struct wh_cgroup_place place[WH_CGROUP_KINDS],
+		    struct wh_protection *memory, struct wh_protection *processes,
+		    struct wh_protection *cpu);
 /* Makes the cgroup of a name. False: err says why, and there is none of that name. */
 bool wh_cgroup_open(const char *name, char *err, size_t err_size);
 /* A cgroup without processes may have been removed: makes it again, without its limit of memory. */

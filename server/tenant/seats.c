@@ -98,6 +98,36 @@ int wh_seats_create(struct wh_seats *s, const char *dir)
 	return 0;
 }
 
+static void *map(int fd, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int wh_seats_take_board(struct wh_seats *s, int dir)
+{
+	int fd = openat(dir, WH_BOARD_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int rc;
+
+	*s = (struct wh_seats){ .dir = dir };
+	if (fd < 0)
+		return -errno;
+	s->board = map(fd, sizeof(*s->board));
+	rc = s->board ? 0 : -errno;
+	close(fd);
+	return rc;
+}
+
+int wh_seats_take_over(struct wh_seats *s, int seat, int fd)
+{
+	if (seat < 0 || seat >= (int)WH_SEATS)
+		return -EINVAL;
+	s->seat[seat].page = map(fd, sizeof(*s->seat[seat].page));
+	s->seat[seat].fd = fd;
+	return s->seat[seat].page ? 0 : -errno;
+}
+
 void wh_seats_remove(struct wh_seats *s, const char *dir)
 {
 	int i;
