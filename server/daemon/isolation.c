@@ -124,7 +124,8 @@ static void take_cgroups(const cJSON *o)
 		place[k].v2 = wh_taken_flag(one, "v2");
 		place[k].dir = wh_taken_text(one, "dir");
 	}
-	wh_cgroup_take(place, &p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES], &p[WH_PROTECT_CPU]);
+	wh_cgroup_take(place, &p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES],
+		       &p[WH_PROTECT_CPU]);
 }
 
 bool wh_isolation_start(char *err, size_t err_size)
