@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A server becomes the program that is installed now: the same process, with its children, what it
- * has open and what it knows. It writes what it knows as a JSON object and runs the program with it.
+ * has open and what it knows. It writes what it knows as a JSON object and runs the program with
+ * that.
  */
 #ifndef WORMHOLE_DAEMON_HANDOVER_H
 #define WORMHOLE_DAEMON_HANDOVER_H

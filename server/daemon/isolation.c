@@ -140,7 +140,8 @@ bool wh_isolation_start(char *err, size_t err_size)
 	if (wh_handed("isolation"))
 		take_cgroups(wh_handed("isolation"));
 	else
-		wh_cgroup_start(&p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES], &p[WH_PROTECT_CPU]);
+		wh_cgroup_start(&p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES],
+				&p[WH_PROTECT_CPU]);
 	say();
 	return true;
 }

@@ -167,28 +167,37 @@ static bool take_range(const char *option, uid_t first, struct wh_protection *p,
 
 void wh_uids_leave(cJSON *o)
 {
-	cJSON *taken;
+	cJSON *taken, *one;
 	int i;
 
 	cJSON_AddNumberToObject(o, "first", uids.first);
 	wh_leave_fd(o, "lock", uids.lock);
 	taken = cJSON_AddArrayToObject(o, "taken");
-	for (i = 0; i < WH_MAX_TENANTS; i++)
-		if (uids.taken[i])
-			cJSON_AddItemToArray(taken, cJSON_CreateNumber(i));
+	for (i = 0; i < WH_MAX_TENANTS; i++) {
+		if (!uids.taken[i])
+			continue;
+		one = cJSON_CreateObject();
+		cJSON_AddNumberToObject(one, "number", i);
+		cJSON_AddNumberToObject(one, "cleaner", uids.cleaner[i]);
+		cJSON_AddItemToArray(taken, one);
+	}
 	wh_uid_range_leave(o);
 }
 
-/* A number that is being cleaned up stays taken: its cleaner may have ended meanwhile. */
 static bool take_over(const cJSON *o, struct wh_protection *p)
 {
-	const cJSON *number;
+	const cJSON *one;
+	uint64_t i;
 
 	uids.first = (uid_t)wh_taken_number(o, "first");
 	uids.lock = wh_taken_fd(o, "lock");
-	cJSON_ArrayForEach(number, cJSON_GetObjectItem(o, "taken"))
-		if (number->valueint >= 0 && number->valueint < WH_MAX_TENANTS)
-			uids.taken[number->valueint] = true;
+	cJSON_ArrayForEach(one, cJSON_GetObjectItem(o, "taken")) {
+		i = wh_taken_number(one, "number");
+		if (i >= WH_MAX_TENANTS)
+			continue;
+		uids.taken[i] = true;
+		uids.cleaner[i] = (pid_t)wh_taken_number(one, "cleaner");
+	}
 	wh_uid_range_take_over(o);
 	say_range(p);
 	return true;
