@@ -29,6 +29,14 @@ void wh_loop_remove(int fd)
 	(void)fd;
 }
 
+int wh_loop_next(int *at, wh_event_fn fn, void **arg)
+{
+	(void)at;
+	(void)fn;
+	(void)arg;
+	return -1;
+}
+
 void wh_loop_every(unsigned int ms, void (*fn)(void))
 {
 	(void)ms, (void)fn;
