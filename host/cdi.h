@@ -18,7 +18,13 @@ struct wh_cdi_device {
 struct wh_cdi_share {
 	const char *name, *user;
 	struct wh_limit_list limits;
+	bool hami;	/* a tenant for each container, with limits as HAMi's variables say */
 };
+
+/* Of a container's id, as engines show it, its tenant's name has so many letters and digits. */
+#define WH_CONTAINER_ID	12
+#define WH_SHARE_INSIDE	"/run/wormhole"	/* a share's folder in its containers */
+#define WH_SHARE_SOCKET	"tenant.sock"	/* in it */
 
 /* --- cmd_cdi.c ------------------------------------------------------------------------- */
 
@@ -35,6 +41,19 @@ bool wh_cdi_is_others(const char *path, const char *host);
 bool wh_share_write(const struct wh_cdi_share *s, const char *cdi_dir, const char *dir,
 		    const char *libraries);
 bool wh_share_make(const char *name, const char *dir);
+/* Reads the state of a container on standard input, and gives it its tenant. */
+bool wh_share_hook(const char *name, const char *dir);
 bool wh_share_remove(const char *name, const char *cdi_dir, const char *dir);
+/* Returns allocated text. */
+__attribute__((format(printf, 1, 2))) char *wh_cdi_text(const char *fmt, ...);
+
+/* --- cdi_contain.c --------------------------------------------------------------------- */
+
+/*
+ * Makes a tenant by the share's request, which it frees, for the container of @state, and shows
+ * its socket in the share's folder there. Returns false after a message.
+ */
+bool wh_share_contain(const char *name, cJSON *request, const char *state, const char *folder,
+		      const char *dir);
 
 #endif

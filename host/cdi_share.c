@@ -5,7 +5,8 @@
  * the hook share a folder, DIR/shares/NAME, which the container has from its start. The
  * engine mounts before hooks run, so a socket that the hook makes could not be mounted
  * itself; the hook gives it a second name in the folder. The request for the server is
- * beside the folder, where no container sees it.
+ * beside the folder, where no container sees it. With --hami, each container has a tenant of its
+ * own (cdi_contain.c), whose socket is mounted over an empty file in the folder.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,13 +25,10 @@
 
 #define KIND		"wormhole/share"
 #define PREFIX		"/wormhole-share-"
-#define FOLDER_INSIDE	"/run/wormhole"
-#define SOCKET_NAME	"tenant.sock"
 #define HOOK_S		30
 #define STATE_MS	1000
 
-__attribute__((format(printf, 1, 2)))
-static char *text(const char *fmt, ...)
+char *wh_cdi_text(const char *fmt, ...)
 {
 	char *out;
 	va_list ap;
@@ -104,10 +102,10 @@ static bool make_folder(const char *path, mode_t mode)
 
 /* --- The device ----------------------------------------------------------------------------- */
 
-static cJSON *hooks_of(const char *name, const char *dir)
+static cJSON *hooks_of(const struct wh_cdi_share *s, const char *dir)
 {
-	char *self = realpath("/proc/self/exe", NULL), *where = text("--dir=%s", dir);
-	const char *const words[] = { "wormhole", "cdi", "--make", name, where };
+	char *self = realpath("/proc/self/exe", NULL), *where = wh_cdi_text("--dir=%s", dir);
+	const char *const words[] = { "wormhole", "cdi", s->hami ? "--contain" : "--make", s->name, where };
 	cJSON *hooks = cJSON_CreateArray(), *hook = cJSON_CreateObject();
 
 	cJSON_AddItemToArray(hooks, hook);
@@ -123,11 +121,12 @@ static cJSON *hooks_of(const char *name, const char *dir)
 static bool write_all(const struct wh_cdi_share *s, const char *path, const char *dir,
 		      const char *libraries, const char *wanted)
 {
-	char *shares = text("%s/shares", dir), *folder = text("%s/%s", shares, s->name);
-	char *request = text("%s.json", folder), *spec = NULL;
+	char *shares = wh_cdi_text("%s/shares", dir), *folder = wh_cdi_text("%s/%s", shares, s->name);
+	char *request = wh_cdi_text("%s.json", folder), *spec = NULL;
+	char *place = wh_cdi_text("%s/" WH_SHARE_SOCKET, folder);
 	const struct wh_cdi_device d = {
-		.kind = KIND, .name = s->name, .host = folder, .inside = FOLDER_INSIDE,
-		.libraries = libraries, .hooks = hooks_of(s->name, dir),
+		.kind = KIND, .name = s->name, .host = folder, .inside = WH_SHARE_INSIDE,
+		.libraries = libraries, .hooks = hooks_of(s, dir),
 	};
 	cJSON *o = wh_cdi_specification(&d);
 	bool done;
@@ -135,11 +134,13 @@ static bool write_all(const struct wh_cdi_share *s, const char *path, const char
 	spec = wh_must(cJSON_Print(o));
 	done = !wh_cdi_is_others(path, folder) && make_folder(shares, 0711) &&
 	       make_folder(folder, 0755) &&
+	       (!s->hami || wh_cdi_write(place, "", 0444)) &&
 	       wh_cdi_write(request, wanted, 0600) && wh_cdi_write(path, spec, 0644);
 	if (done)
 		printf(KIND "=%s\n", s->name);
 	cJSON_Delete(o);
 	free(spec);
+	free(place);
 	free(request);
 	free(folder);
 	free(shares);
@@ -157,6 +158,11 @@ bool wh_share_write(const struct wh_cdi_share *s, const char *cdi_dir, const cha
 		wh_error("%s: %s; start a server by `wormhole serve', or name its --dir", dir, strerror(errno));
 	if (!real || !name_is_good(s->name))
 		return false;
+	if (s->hami && strlen(s->name) + 1 + WH_CONTAINER_ID >= WH_TENANT_NAME) {
+		wh_error("'%s': %d characters are most for a share with --hami, whose tenants have a container's id behind it",
+			 s->name, WH_TENANT_NAME - WH_CONTAINER_ID - 2);
+		return false;
+	}
 	request = request_of(s);
 	path = request ? wh_cdi_path(cdi_dir, PREFIX, s->name) : NULL;
 	if (!path) {
@@ -184,7 +190,7 @@ static bool same_file(const char *a, const char *b)
 /* Gives the socket a second name, which replaces that of an earlier server. */
 static bool show(const char *socket, const char *as)
 {
-	char *draft = text("%s.%d", as, getpid());
+	char *draft = wh_cdi_text("%s.%d", as, getpid());
 	bool done;
 
 	unlink(draft);
@@ -215,18 +221,42 @@ static bool create(const char *dir, const char *wanted, const char *name, const 
 
 /*
  * The engine writes the container's state to its hook. A hook that does not read it counts
- * as failed.
+ * as failed. Returns the state.
  */
-static void read_state(void)
+static char *read_state(void)
 {
+	static char state[256 * 1024];
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 	struct stat st;
-	char buf[4096];
+	size_t at = 0;
+	ssize_t n = 1;
 
 	if (fstat(STDIN_FILENO, &st) || !S_ISFIFO(st.st_mode))
-		return;
-	while (poll(&p, 1, STATE_MS) == 1 && read(STDIN_FILENO, buf, sizeof(buf)) > 0)
-		;
+		return state;
+	while (n > 0 && at < sizeof(state) - 1 && poll(&p, 1, STATE_MS) == 1) {
+		n = read(STDIN_FILENO, state + at, sizeof(state) - 1 - at);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	state[at] = 0;
+	return state;
+}
+
+bool wh_share_hook(const char *name, const char *dir)
+{
+	const char *state = read_state();
+	char *folder, *wanted;
+	cJSON *request;
+	bool done;
+
+	if (!name_is_good(name))
+		return false;
+	folder = wh_cdi_text("%s/shares/%s", dir, name);
+	wanted = wh_cdi_text("%s.json", folder);
+	request = read_request(wanted, name);
+	done = request && wh_share_contain(name, request, state, folder, dir);
+	free(wanted);
+	free(folder);
+	return done;
 }
 
 bool wh_share_make(const char *name, const char *dir)
@@ -237,9 +267,9 @@ bool wh_share_make(const char *name, const char *dir)
 	read_state();
 	if (!name_is_good(name))
 		return false;
-	socket = text("%s/tenants/%s.sock", dir, name);
-	as = text("%s/shares/%s/" SOCKET_NAME, dir, name);
-	wanted = text("%s/shares/%s.json", dir, name);
+	socket = wh_cdi_text("%s/tenants/%s.sock", dir, name);
+	as = wh_cdi_text("%s/shares/%s/" WH_SHARE_SOCKET, dir, name);
+	wanted = wh_cdi_text("%s/shares/%s.json", dir, name);
 	/* A user's engine runs the hook as the user, who may only check that the work is done. */
 	done = same_file(socket, as) ||
 	       ((!access(socket, F_OK) || create(dir, wanted, name, socket)) && show(socket, as));
@@ -258,11 +288,11 @@ bool wh_share_remove(const char *name, const char *cdi_dir, const char *dir)
 
 	if (!name_is_good(name))
 		return false;
-	shares = text("%s/shares", dir);
-	folder = text("%s/%s", shares, name);
-	as = text("%s/" SOCKET_NAME, folder);
-	wanted = text("%s.json", folder);
-	path = text("%s" PREFIX "%s.json", cdi_dir, name);
+	shares = wh_cdi_text("%s/shares", dir);
+	folder = wh_cdi_text("%s/%s", shares, name);
+	as = wh_cdi_text("%s/" WH_SHARE_SOCKET, folder);
+	wanted = wh_cdi_text("%s.json", folder);
+	path = wh_cdi_text("%s" PREFIX "%s.json", cdi_dir, name);
 	done = !unlink(path);
 	if (!done)
 		wh_error("%s: %s", path, strerror(errno));

@@ -25,7 +25,10 @@
 #define SOCKET_INSIDE	"/run/wormhole/tenant.sock"
 #define PREFIX		"/wormhole-"
 
-enum { KEY_CDI_DIR = 0x300, KEY_PRINT, KEY_OPTIONS, KEY_SHARE, KEY_MAKE, KEY_REMOVE, KEY_USER };
+enum {
+	KEY_CDI_DIR = 0x300, KEY_PRINT, KEY_OPTIONS, KEY_SHARE, KEY_MAKE, KEY_CONTAIN, KEY_REMOVE,
+	KEY_HAMI, KEY_USER
+};
 
 struct cdi_args {
 	const char *dir, *cdi_dir;
@@ -270,7 +273,9 @@ static const struct argp_option options[] = {
 	{ "share", KEY_SHARE, NULL, 0, "a device for a tenant that is made when the first container that names it starts; it stays until it is removed", 0 },
 	{ "remove", KEY_REMOVE, NULL, 0, "remove the share that is named; its tenant stays", 0 },
 	{ "user", KEY_USER, "USER", 0, "of a share: whose programs may be its tenant's (default: the server's user)", 0 },
+	{ "hami", KEY_HAMI, NULL, 0, "of a share: each container has a tenant of its own, which ends with it; HAMi's variables in the container's configuration say its limits, at most those of the share", 0 },
 	{ "make", KEY_MAKE, NULL, 0, "make the tenant of a share if it is missing: what containers' engines call as a hook", 0 },
+	{ "contain", KEY_CONTAIN, NULL, 0, "make a container's tenant by a share with --hami: what containers' engines call as a hook, with the container's state on standard input", 0 },
 	{ 0 }
 };
 
@@ -278,7 +283,7 @@ static const struct argp_option options[] = {
 static void set_what(struct cdi_args *a, int what, struct argp_state *state)
 {
 	if (a->what)
-		argp_error(state, "one of --print, --options, --share, --remove and --make");
+		argp_error(state, "one of --print, --options, --share, --remove, --make and --contain");
 	a->what = what;
 }
 
@@ -291,8 +296,8 @@ static void check(struct cdi_args *a, struct argp_state *state)
 		argp_error(state, "name one %s", a->what < KEY_SHARE ? "tenant" : "share");
 	if (a->what == KEY_SHARE && !limits)
 		argp_error(state, "say what the share is: --mem, --sm or --device");
-	if (a->what != KEY_SHARE && (limits || a->share.user))
-		argp_error(state, "limits and --user are of a --share; `wormhole limit' changes a tenant's");
+	if (a->what != KEY_SHARE && (limits || a->share.user || a->share.hami))
+		argp_error(state, "limits, --user and --hami are of a --share; `wormhole limit' changes a tenant's");
 	if (a->what >= KEY_SHARE)
 		a->share.name = a->names[0];
 }
@@ -308,11 +313,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CDI_DIR: a->cdi_dir = arg; return 0;
 	case KEY_USER: a->share.user = arg; return 0;
+	case KEY_HAMI: a->share.hami = true; return 0;
 	case KEY_PRINT:
 	case KEY_OPTIONS:
 	case KEY_SHARE:
 	case KEY_REMOVE:
-	case KEY_MAKE: set_what(a, key, state); return 0;
+	case KEY_MAKE:
+	case KEY_CONTAIN: set_what(a, key, state); return 0;
 	case ARGP_KEY_ARGS:
 		a->names = state->argv + state->next;
 		a->n = state->argc - state->next;
@@ -354,6 +361,8 @@ int cmd_cdi(int argc, char **argv)
 	dir = wh_server_dir(a.dir);
 	if (a.what == KEY_MAKE)
 		return wh_share_make(a.share.name, dir) ? EXIT_DONE : EXIT_FAILED;
+	if (a.what == KEY_CONTAIN)
+		return wh_share_hook(a.share.name, dir) ? EXIT_DONE : EXIT_FAILED;
 	if (a.what == KEY_REMOVE)
 		return wh_share_remove(a.share.name, a.cdi_dir, dir) ? EXIT_DONE : EXIT_FAILED;
 	libraries = wh_layout_find("client-stubs");

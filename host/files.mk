@@ -5,7 +5,7 @@ HOST += tenant_client cmd_serve cmd_stop run_tenant run_user run_terminal cmd_te
 HOST += cmd_top top_rows top_columns top_screen top_json terminal
 HOST += cmd_metrics metrics metrics_http
 HOST += completion cmd_logs cmd_xml draft
-HOST += cmd_cdi cdi_share
+HOST += cmd_cdi cdi_share cdi_contain
 HOST += cmd_trace trace_ring trace_json trace_names
 HOST += cmd_slurm
 

@@ -16,6 +16,7 @@
 
 #include "run.h"
 #include "tenancy.h"
+#include "tenant/hami.h"
 #include "trace.h"
 #include "wormhole.h"
 
@@ -63,7 +64,10 @@ static void prepend_file(const char *name, const char *folder, const char *file,
 /* Only a server uses these variables, but a user may expect an effect on the program. */
 static void warn_of_variables(void)
 {
-	static const char *const names[] = { "CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_SM_LIMIT" };
+	static const char *const names[] = {
+		"CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_SM_LIMIT", "GPU_CORE_UTILIZATION_POLICY",
+	};
+	char idle[200];
 	size_t i, n;
 	char **e;
 
@@ -75,6 +79,8 @@ static void warn_of_variables(void)
 			wh_warn("%.*s has no effect on a program; use --mem and --sm, or set it for `wormhole serve'",
 				(int)strcspn(*e, "="), *e);
 		}
+	if (wh_hami_idle(environ, idle, sizeof(idle)))
+		wh_warn(WH_HAMI_IDLE, idle);
 }
 
 static void set_environment(const char *libraries, const char *socket)

@@ -16,6 +16,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	10
+#define MAX_KEYS	11
 
 static bool has_type(const cJSON *o, enum type type)
 {
@@ -343,22 +344,47 @@ static void on_process_end(int fd, void *arg)
 }
 
 /*
- * The process may be in another pid namespace, or the kernel may be old: then only the connection
- * keeps the tenant.
+ * Without a pidfd, only the connection keeps the tenant: the process may be in another pid
+ * namespace, or the kernel may be old. Returns false if that is so.
  */
-static void keep(struct connection *c, struct wh_tenant *t)
+static bool keep(struct connection *c, struct wh_tenant *t, int pidfd)
 {
-	int pidfd = c->peer > 0 ? (int)syscall(SYS_pidfd_open, c->peer, 0) : -1;
-
 	c->kept = t;
 	wh_tenant_hold(t);
 	if (pidfd < 0)
-		return;
+		return false;
 	fcntl(pidfd, F_SETFD, FD_CLOEXEC);
-	if (wh_loop_add(pidfd, on_process_end, t))
+	if (wh_loop_add(pidfd, on_process_end, t)) {
 		wh_tenant_hold(t);
-	else
-		close(pidfd);
+		return true;
+	}
+	close(pidfd);
+	return false;
+}
+
+/*
+ * Reads which process an ephemeral tenant lives as long as: the one that asks, or the one that it
+ * names by "pid". *pidfd is -1 if the tenant stays, or nobody can watch the one that asks.
+ */
+static bool take_process(const struct connection *c, const cJSON *o, int *pidfd, bool *has,
+			 char *err, size_t err_size)
+{
+	bool ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
+	double pid = c->peer;
+
+	*pidfd = -1;
+	if (!number_of(o, "pid", 1, INT_MAX, &pid, has, err, err_size))
+		return false;
+	if (*has && !ephemeral) {
+		snprintf(err, err_size, "pid: only an ephemeral tenant lives as long as a process");
+		return false;
+	}
+	if (ephemeral && pid > 0)
+		*pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (!*has || *pidfd >= 0)
+		return true;
+	snprintf(err, err_size, "pid: process %.0f: %s; the server has to see it", pid, strerror(errno));
+	return false;
 }
 
 static cJSON *create(struct connection *c, const cJSON *o)
@@ -368,14 +394,16 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	char err[WH_CONTROL_ERROR];
 	cJSON *out;
 	double uid = 0;
-	bool has;
+	bool has, named_pid;
+	int pidfd;
 
 	r.bounded = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "bounded"));
 	r.ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
 	if (!number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
 	    !take_limits(o, &r.limits, err, sizeof(err)) ||
 	    !take_devices(o, &r.devices, err, sizeof(err)) ||
-	    !take_host(o, &r.limits, err, sizeof(err)))
+	    !take_host(o, &r.limits, err, sizeof(err)) ||
+	    !take_process(c, o, &pidfd, &named_pid, err, sizeof(err)))
 		return failure(err);
 	if (has)
 		r.uid = (uid_t)uid;
@@ -383,13 +411,16 @@ static cJSON *create(struct connection *c, const cJSON *o)
 		return failure(err);
 	t = wh_tenant_create(&r, err, sizeof(err));
 	if (!t) {
+		if (pidfd >= 0)
+			close(pidfd);
 		out = failure(err);
 		if (r.name && wh_tenant_is_ending(r.name))
 			cJSON_AddTrueToObject(out, "ending");
 		return out;
 	}
-	if (r.ephemeral)
-		keep(c, t);
+	/* In case of an error the tenant ends with the connection. */
+	if (r.ephemeral && !keep(c, t, pidfd) && named_pid)
+		return failure("pid: out of memory; nobody would see that process end");
 	out = success();
 	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
 	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
@@ -548,7 +579,8 @@ static const struct {
 } requests[] = {
 	{ "info", info, { { "op", TEXT } } },
 	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
-			      { "ephemeral", FLAG }, { "limits", LIST }, { "host_memory", NUMBER },
+			      { "ephemeral", FLAG }, { "pid", NUMBER }, { "limits", LIST },
+			      { "host_memory", NUMBER },
 			      { "max_kernel_ms", NUMBER }, { "nccl", FLAG }, { "bounded", FLAG },
 			      { "devices", LIST } } },
 	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },

@@ -28,6 +28,7 @@
 #include "shm.h"
 #include "daemon/worker.h"
 #include "figures/figures.h"
+#include "tenant/hami.h"
 
 #define DEFAULT_PART	(256UL << 20)
 #define DEFAULT_SLACK	(1ULL << 30)
@@ -53,7 +54,8 @@ static const char help[] =
 "  --part-size SIZE   memory that a client and its worker share (default 256M)\n"
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
-"                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
+"                     CUDA_DEVICE_MEMORY_LIMIT[_N], CUDA_DEVICE_SM_LIMIT[_N] and\n"
+"                     GPU_CORE_UTILIZATION_POLICY say\n"
 "  --host-mem SIZE    of the tenant \"default\": host memory that workers may keep in place for its\n"
 "                     programs, shared and pinned; none: no limit (default: half of the machine's)\n"
 "  --max-kernel TIME  how long one launch of a tenant with a share of time may hold a device beyond\n"
@@ -474,9 +476,19 @@ static void default_dir(void)
 		snprintf(wh_server.dir, sizeof(wh_server.dir), ".");
 }
 
+/* Limits of the tenant "default", as HAMi's users write them. */
+static void take_hami(void)
+{
+	char err[300], names[200];
+
+	if (wh_hami_limits(&wh_server.environment, environ, err, sizeof(err)))
+		wrong("%s", err);
+	if (wh_hami_idle(environ, names, sizeof(names)))
+		wh_say("warn", WH_HAMI_IDLE, names);
+}
+
 static void parse(int argc, char **argv)
 {
-	char err[300];
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1)
@@ -494,8 +506,7 @@ static void parse(int argc, char **argv)
 		return;
 	if (!wh_places_from_root())
 		wrong("out of memory for the names of libraries");
-	if (wh_limit_from_environment(&wh_server.environment, err, sizeof(err)))
-		wrong("%s", err);
+	take_hami();
 	if (!wh_server.socket[0])
 		default_socket();
 	if (!wh_server.dir[0])

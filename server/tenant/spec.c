@@ -4,13 +4,11 @@
 #include "tenant/spec.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-int wh_limit_bytes(const char *text, uint64_t *bytes)
+int wh_limit_bytes_in(const char *text, int base, uint64_t *bytes)
 {
 	static const char units[] = "kmgt";
 	unsigned long long v;
@@ -25,7 +23,7 @@ int wh_limit_bytes(const char *text, uint64_t *bytes)
 	if (*text < '0' || *text > '9')
 		return -1;
 	errno = 0;
-	v = strtoull(text, &end, 10);
+	v = strtoull(text, &end, base);
 	if (errno)
 		return -1;
 	if (*end) {
@@ -38,6 +36,11 @@ int wh_limit_bytes(const char *text, uint64_t *bytes)
 		return -1;
 	*bytes = v << shift;
 	return 0;
+}
+
+int wh_limit_bytes(const char *text, uint64_t *bytes)
+{
+	return wh_limit_bytes_in(text, 10, bytes);
 }
 
 #define DAY_MS	86400000ull
@@ -206,73 +209,67 @@ int wh_limit_parse(struct wh_limit_list *l, const char *text, char *err, size_t 
 	return rc;
 }
 
-/* --- HAMi-core's variables -------------------------------------------------------- */
+/* --- The lesser of two limits --------------------------------------------------------- */
 
-static int take_variables(struct wh_limit_list *l, int device, char *err, size_t err_size)
+static const struct wh_limit_spec *find(const struct wh_limit_list *l, int device)
 {
-	char memory[64] = "CUDA_DEVICE_MEMORY_LIMIT", sm[64] = "CUDA_DEVICE_SM_LIMIT";
-	const char *value;
+	int i;
 
-	if (device != WH_ALL_DEVICES) {
-		snprintf(memory, sizeof(memory), "CUDA_DEVICE_MEMORY_LIMIT_%d", device);
-		snprintf(sm, sizeof(sm), "CUDA_DEVICE_SM_LIMIT_%d", device);
-	}
-	value = getenv(memory);
-	if (value && *value) {
-		struct wh_limit_spec *s = wh_limit_of(l, device);
-
-		s->has_memory = 1;
-		if (wh_limit_bytes(value, &s->memory)) {
-			snprintf(err, err_size, "%s='%s' is not a size such as 1g or 1024m", memory, value);
-			return -1;
-		}
-	}
-	value = getenv(sm);
-	if (value && *value) {
-		struct wh_limit_spec *s = wh_limit_of(l, device);
-
-		s->has_sm = 1;
-		if (!strcmp(value, "0"))	/* HAMi-core's way to say: no limit */
-			s->sm_percent = 100;
-		else if (wh_limit_percent(value, &s->sm_percent)) {
-			snprintf(err, err_size, "%s='%s' is not a percentage from 0 to 100", sm, value);
-			return -1;
-		}
-	}
-	return 0;
+	for (i = 0; i < l->n; i++)
+		if (l->spec[i].device == device)
+			return &l->spec[i];
+	return NULL;
 }
 
-/* A variable that only begins like one of the names was meant to be a limit. */
-static bool is_known(const char *variable, const char *name)
+/* What is said of a device holds before what is said of all. */
+static struct wh_limit_spec effective(const struct wh_limit_list *l, int device)
 {
-	size_t n = strcspn(variable, "=");
-	char known[64];
-	int device;
+	const struct wh_limit_spec *of[] = { find(l, WH_ALL_DEVICES), find(l, device) };
+	struct wh_limit_spec out = { .device = device, .sm_percent = 100 };
+	int i;
 
-	if (strncmp(variable, name, strlen(name)) || n == strlen(name))
-		return true;
-	for (device = 0; device < WH_TENANT_DEVICES; device++) {
-		snprintf(known, sizeof(known), "%s_%d", name, device);
-		if (n == strlen(known) && !strncmp(variable, known, n))
-			return true;
+	for (i = 0; i < 2; i++) {
+		if (of[i] && of[i]->has_memory)
+			out.memory = of[i]->memory;
+		if (of[i] && of[i]->has_sm)
+			out.sm_percent = of[i]->sm_percent;
+		if (of[i] && of[i]->has_policy) {
+			out.has_policy = 1;
+			out.sm_policy = of[i]->sm_policy;
+		}
 	}
-	return false;
+	return out;
 }
 
-int wh_limit_from_environment(struct wh_limit_list *l, char *err, size_t err_size)
+/* Of memory 0 is no limit, so every other number is less. */
+static struct wh_limit_spec lesser(const struct wh_limit_list *a, const struct wh_limit_list *b,
+				   int device)
 {
-	char **v;
+	struct wh_limit_spec out = effective(a, device), want = effective(b, device);
+
+	if (want.memory && (!out.memory || want.memory < out.memory))
+		out.memory = want.memory;
+	if (want.sm_percent < out.sm_percent)
+		out.sm_percent = want.sm_percent;
+	/* Of one device, no limit is said as well, since it replaces that of all. */
+	out.has_memory = device != WH_ALL_DEVICES || out.memory;
+	out.has_sm = device != WH_ALL_DEVICES || out.sm_percent < 100;
+	return out;
+}
+
+void wh_limit_narrow(struct wh_limit_list *l, const struct wh_limit_list *to)
+{
+	struct wh_limit_list out = *l;
+	struct wh_limit_spec s;
 	int device;
 
-	for (v = environ; *v; v++)
-		if (!is_known(*v, "CUDA_DEVICE_MEMORY_LIMIT") || !is_known(*v, "CUDA_DEVICE_SM_LIMIT")) {
-			snprintf(err, err_size, "%.*s: unknown; there are CUDA_DEVICE_MEMORY_LIMIT and "
-				 "CUDA_DEVICE_SM_LIMIT, each alone or with _0 to _%d",
-				 (int)strcspn(*v, "="), *v, WH_TENANT_DEVICES - 1);
-			return -1;
-		}
-	for (device = WH_ALL_DEVICES; device < WH_TENANT_DEVICES; device++)
-		if (take_variables(l, device, err, err_size))
-			return -1;
-	return 0;
+	out.n = 0;
+	for (device = WH_ALL_DEVICES; device < WH_TENANT_DEVICES; device++) {
+		if (device != WH_ALL_DEVICES && !find(l, device) && !find(to, device))
+			continue;
+		s = lesser(l, to, device);
+		if (s.has_memory || s.has_sm || s.has_policy)
+			out.spec[out.n++] = s;
+	}
+	*l = out;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits as people write them: sizes, percentages, policies, and the form
- * DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY. The server, which also takes them from the environment,
- * the supervisor and the command share this.
+ * DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY. The server, the supervisor and the command share this.
  */
 #ifndef WORMHOLE_TENANT_SPEC_H
 #define WORMHOLE_TENANT_SPEC_H
@@ -41,6 +40,8 @@ struct wh_limit_list {
 
 /* Reads bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */
 int wh_limit_bytes(const char *text, uint64_t *bytes);
+/* The same with numbers of this base; 0: as in C, with 0x for hexadecimal ones. */
+int wh_limit_bytes_in(const char *text, int base, uint64_t *bytes);
 /* Reads seconds, or with "ms" behind them milliseconds, at most a day; "none" is 0. 0 or -1. */
 int wh_limit_time(const char *text, uint64_t *ms);
 /* Does the list contain anything? */
@@ -57,10 +58,7 @@ struct wh_limit_spec *wh_limit_of(struct wh_limit_list *l, int device);
  * ("mem=2G"). 0, or -1 with one line in err.
  */
 int wh_limit_parse(struct wh_limit_list *l, const char *text, char *err, size_t err_size);
-/*
- * Reads the administrator's variables of HAMi-core: CUDA_DEVICE_MEMORY_LIMIT, CUDA_DEVICE_SM_LIMIT,
- * and each with _<device>. 0, or -1 with one line in err.
- */
-int wh_limit_from_environment(struct wh_limit_list *l, char *err, size_t err_size);
+/* Lowers limits of devices to those of another list; it raises none, and keeps policies. */
+void wh_limit_narrow(struct wh_limit_list *l, const struct wh_limit_list *to);
 
 #endif

@@ -10,7 +10,7 @@
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
 mode() { stat -c '%a %u' "$WORMHOLE_DIR/$1"; }
 
-plan 29
+plan 32
 serve --mem 64M
 "$wormhole" tenant create mine --mem 1G
 if [ "$(id -u)" = 0 ]; then
@@ -94,6 +94,13 @@ like unknown_request_is_answered "$(control '[]' '{"op":7}' '{"op":"lst"}' '{}' 
 	"^{\"ok\":false,\"error\":\"op: no request ''; there are info, create.*no request 'lst'; there are"
 is nothing_came_of_what_was_refused "$("$wormhole" tenant list --json | grep -c '"tenant"') $(field mine \
 	"d['memory_limit'], d['sm_percent']")" "2 (1073741824, 100)"
+like only_what_ends_lives_as_long_as_a_process "$(control '{"op":"create","tenant":"long","pid":1}')" "pid: only an ephemeral"
+sleep 1000 &
+other=$!
+control '{"op":"create","tenant":"long","ephemeral":true,"pid":'$other'}' >/dev/null
+is tenant_lives_as_long_as_a_process_that_is_named "$("$wormhole" tenant list | grep -c '^long ')" 1
+kill $other
+ok and_no_longer await eval '! "$wormhole" tenant list | grep -q "^long "'
 like keeper_of_a_tenant_is_heard_no_more "$(control '{"op":"create","tenant":"held","ephemeral":true}' \
 	'{"op":"stop"}' 2>&1 | tr '\n' ' ')" '"ok":true.*held.sock"} *$'
 is server_lives_on "$("$wormhole" tenant list --json | grep -c mine)" 1

@@ -15,7 +15,7 @@ with() {
 		limits default && "$wormhole" stop
 }
 
-plan 29
+plan 33
 more=
 is no_limits_by_default "$(with A=b)" "(0, 100, 'none', 0)"
 is memory_in_gibibytes "$(with CUDA_DEVICE_MEMORY_LIMIT=2g)" "(2147483648, 100, 'none', 0)"
@@ -25,6 +25,13 @@ is limit_of_one_device_replaces_that_of_all "$(
 	with CUDA_DEVICE_MEMORY_LIMIT=2g CUDA_DEVICE_MEMORY_LIMIT_0=1048576k CUDA_DEVICE_SM_LIMIT_0=25)" \
 	"(1073741824, 25, 'temporal', 0)"
 is share_of_zero_is_no_limit "$(with CUDA_DEVICE_SM_LIMIT=0)" "(0, 100, 'none', 0)"
+is limits_are_read_as_hami_reads_them "$(with CUDA_DEVICE_MEMORY_LIMIT=0x40000000 CUDA_DEVICE_SM_LIMIT=120)" \
+	"(1073741824, 100, 'none', 0)"
+is share_of_zero_of_a_device_leaves_that_of_all "$(with CUDA_DEVICE_SM_LIMIT=40 CUDA_DEVICE_SM_LIMIT_0=0)" "(0, 40, 'temporal', 0)"
+is share_is_switched_off_by_the_policy "$(with CUDA_DEVICE_SM_LIMIT=40 GPU_CORE_UTILIZATION_POLICY=disable)" "(0, 100, 'none', 0)"
+with ACTIVE_OOM_KILLER=1 LIBCUDA_LOG_LEVEL=4 >/dev/null
+like variables_without_a_meaning_are_named_in_one_line "$(cat "$tmp/serve")" \
+	"LIBCUDA_LOG_LEVEL, ACTIVE_OOM_KILLER: of HAMi, without a meaning here"
 more="--mem 3G --sm-policy spatial"
 is options_replace_variables "$(with CUDA_DEVICE_MEMORY_LIMIT_0=1g CUDA_DEVICE_SM_LIMIT=50)" \
 	"(3221225472, 50, 'spatial', 1)"

@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 24
+plan 25
 ok serve_in_the_background_returns_when_clients_can_connect serve
 for kind in static shared; do
 	like "program_with_a_${kind}_runtime_runs_with_limits" \
@@ -61,6 +61,8 @@ os.execv(sys.argv[1], sys.argv[1:])' "$client" alloc=4096)" ok
 
 like variables_without_effect_are_named "$(CUDA_DEVICE_MEMORY_LIMIT=1m "$wormhole" run -- true 2>&1)" \
 	"CUDA_DEVICE_MEMORY_LIMIT has no effect.*--mem"
+like those_without_a_meaning_in_one_line "$(CUDA_TASK_PRIORITY=1 CUDA_DISABLE_CONTROL=true "$wormhole" run -- true 2>&1)" \
+	"warn: CUDA_TASK_PRIORITY, CUDA_DISABLE_CONTROL: of HAMi, without a meaning here"
 "$wormhole" stop
 is stop_leaves_no_socket_and_no_tenant "$(find "$WORMHOLE_DIR" ! -name 'server.lo*' ! -path "$WORMHOLE_DIR")" ""
 like no_server_names_the_next_step "$("$wormhole" run --mem 1G -- true 2>&1)" "wormhole serve"
