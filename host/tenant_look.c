@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,6 +21,21 @@
 
 #define MAX_VIEWS	256
 
+/* The tenant's user owns its socket. */
+static void take_user(const char *folder, const char *name, struct wh_tenant_view *v)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int n;
+
+	if (strcmp(name, "default"))
+		n = snprintf(path, sizeof(path), "%s/%s.sock", folder, name);
+	else
+		n = snprintf(path, sizeof(path), "%s/../server.sock", folder);
+	v->uid_known = n < (int)sizeof(path) && !lstat(path, &st) && S_ISSOCK(st.st_mode);
+	v->uid = v->uid_known ? st.st_uid : 0;
+}
+
 static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 {
 	struct wh_tenant_file f;
@@ -28,6 +44,7 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 	if (rc)
 		return rc;
 	v->at_ns = wh_now_ns();
+	take_user(folder, name, v);
 	rc = wh_tenant_limits_read(f.limits, &v->limits);
 	if (!rc) {
 		wh_tenant_usage_read(f.usage, &v->sum);

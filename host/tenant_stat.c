@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shows tenants for `wormhole stat`, as a table or JSON. */
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "top.h"
 #include "views.h"
 #include "wormhole.h"
 
@@ -65,6 +67,7 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 
 	wh_json_u64(o, "pid", w->pid);
 	wh_json_u64(o, "client_pid", w->client_pid);
+	wh_program_json(w, o);
 	wh_json_u64(o, "started_ms", w->started_ns / 1000000);
 	wh_json_u64(o, "host_memory", w->host_memory);
 	add_tenant_counters(o, w);
@@ -130,58 +133,19 @@ const char *wh_bytes_text(uint64_t bytes, char out[16])
 	return out;
 }
 
-static const char *time_text(uint64_t ns, char out[16])
-{
-	snprintf(out, 16, "%.2fs", ns / 1e9);
-	return out;
-}
-
-/* Returns the share of the time between two looks at the same tenant. */
-static const char *share_text(const struct wh_tenant_view *v, unsigned int d,
-			      const struct wh_tenant_views *before, char out[16])
-{
-	const struct wh_tenant_view *b = wh_tenant_before(before, v);
-
-	snprintf(out, 16, "-");
-	if (b)
-		snprintf(out, 16, "%.1f%%", 100.0 * (double)(wh_gpu_ns(&v->sum.total.device[d]) -
-							     wh_gpu_ns(&b->sum.total.device[d])) /
-			 (double)(v->at_ns - b->at_ns));
-	return out;
-}
-
-static void print_device(const struct wh_tenant_view *v, unsigned int d,
-			 const struct wh_tenant_views *before)
-{
-	const struct wh_device_limit *l = &v->limits.device[d];
-	const struct wh_device_usage *u = &v->sum.total.device[d];
-	char a[16], b[16], c[16], e[16], f[16], g[16], sm[32] = "-";
-
-	if (l->sm_percent)
-		snprintf(sm, sizeof(sm), "%u%% %s", l->sm_percent, wh_limit_policy_name(l->sm_policy));
-	printf("%-16s %3u %7u %8s %8s %8s %7" PRIu64 " %-13s %9s %7s %9s %9" PRIu64, v->limits.name, d,
-	       v->sum.workers, wh_bytes_text(u->memory, a), l->memory ? wh_bytes_text(l->memory, b) : "-",
-	       wh_bytes_text(u->memory_peak, c), u->refused, sm, time_text(wh_gpu_ns(u), e),
-	       share_text(v, d, before, f), time_text(u->throttled_ns, g), u->launches);
-	printf(" %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8s %8s %8s %8s\n", v->sum.total.calls,
-	       v->sum.total.waited + v->sum.total.posted, v->sum.total.waited,
-	       wh_bytes_text(v->sum.total.bytes_to_device, a),
-	       wh_bytes_text(v->sum.total.bytes_from_device, b),
-	       wh_bytes_text(v->sum.total.host_memory, c),
-	       v->limits.host_memory ? wh_bytes_text(v->limits.host_memory, e) : "-");
-}
+/* For scripts, a table is as wide as it has to be, unless $COLUMNS says how wide. */
+#define ANY_WIDTH	500
 
 void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_views *before)
 {
-	unsigned int d;
-	int i;
+	int columns = ANY_WIDTH, lines;
+	char *text;
 
-	printf("%-16s %3s %7s %8s %8s %8s %7s %-13s %9s %7s %9s %9s %9s %9s %9s %8s %8s %8s %8s\n", "TENANT", "DEV",
-	       "WORKERS", "MEMORY", "LIMIT", "PEAK", "REFUSED", "SM", "GPU-TIME", "SHARE", "THROTTLED",
-	       "LAUNCHES", "CALLS", "CROSSINGS", "WAITED", "TO-DEV", "FROM-DEV", "HOST-MEM", "HOST-LIM");
-	for (i = 0; i < v->n; i++)
-		wh_each_device(&v->view[i], d)
-			print_device(&v->view[i], d, before);
+	if (isatty(STDOUT_FILENO) || getenv("COLUMNS"))
+		term_size(&columns, &lines);
+	text = top_table(v, before, columns < ANY_WIDTH ? columns : ANY_WIDTH);
+	fputs(text, stdout);
+	free(text);
 	if (!v->server)
 		return;
 	wh_protections_print(&v->protections);

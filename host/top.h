@@ -31,6 +31,7 @@ struct top_row {
 struct top_rows {
 	struct top_row *row;
 	int n;
+	bool counters;		/* there is one look alone, and no rates */
 };
 
 /* Makes the rows. @before is an earlier look, or NULL: then values that need a time are unknown. */
@@ -58,6 +59,7 @@ struct top_column {
 extern const struct top_column top_columns[];
 extern const int top_ncolumns;
 
+void top_time_text(uint64_t ns, char out[TOP_CELL]);	/* seconds, hours or days */
 /* Finds a column by name or key; -1: none. Names are those of the header, in any letter case. */
 int top_column_of(const char *name);
 /* Sorts figures by size, the largest first, and names by alphabet. @reverse inverts the order. */
@@ -68,7 +70,7 @@ void top_sort(struct top_rows *r, int column, bool reverse);
 struct top_view {
 	int columns, lines;	/* lines 0: no limit */
 	bool colour;
-	int sorted;		/* column to sort by */
+	int sorted;		/* column to sort by; -1: none */
 	bool reverse, devices;
 	int first;		/* row at the top */
 	const char *foot;	/* the last line; NULL: none */
@@ -77,6 +79,12 @@ struct top_view {
 
 /* Returns the screen as allocated text; each line has its line end. */
 char *top_screen(const struct wh_look *now, const struct wh_look *before, struct top_view *v);
+/*
+ * Returns the table of `wormhole stat' in the same way: the columns of top that fit, a row for each
+ * device, and the programs. Without an earlier look it has no rates.
+ */
+char *top_table(const struct wh_tenant_views *now, const struct wh_tenant_views *before,
+		int columns);
 cJSON *top_json(const struct wh_look *now, const struct wh_look *before);
 
 /* --- terminal.c ------------------------------------------------------------------------------ */

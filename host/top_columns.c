@@ -62,7 +62,7 @@ static void rate_of_bytes(double v, char out[TOP_CELL])
 		bytes(v < 1.8e19 ? (uint64_t)v : UINT64_MAX, out);
 }
 
-static void seconds(uint64_t ns, char out[TOP_CELL])
+void top_time_text(uint64_t ns, char out[TOP_CELL])
 {
 	double s = (double)ns / 1e9;
 
@@ -107,10 +107,13 @@ FIGURE(from_device, rate_of_bytes, r->from_device)
 FIGURE(host, bytes, r->v->sum.total.host_memory)
 TEXT(host_limit, if (r->v->limits.host_memory) bytes(r->v->limits.host_memory, out); else strcpy(out, "-"))
 VALUE(host_limit, (double)r->v->limits.host_memory)
-FIGURE(gpu_time, seconds, r->gpu_ns)
-FIGURE(all_throttled, seconds, r->throttled_ns)
+FIGURE(gpu_time, top_time_text, r->gpu_ns)
+FIGURE(all_throttled, top_time_text, r->throttled_ns)
 FIGURE(all_calls, count, r->v->sum.total.calls)
 FIGURE(all_requests, count, r->v->sum.total.waited + r->v->sum.total.posted)
+FIGURE(all_waited, count, r->v->sum.total.waited)
+FIGURE(all_to_device, bytes, r->v->sum.total.bytes_to_device)
+FIGURE(all_from_device, bytes, r->v->sum.total.bytes_from_device)
 FIGURE(all_launches, count, r->all_launches)
 
 /* --- Columns ----------------------------------------------------------------------- */
@@ -130,6 +133,11 @@ static bool some_driver(const struct top_rows *r)
 	return false;
 }
 
+static bool rates(const struct top_rows *r)
+{
+	return !r->counters;
+}
+
 #define COLUMN(key, name, width, rank, wanted, fn) \
 	{ key, name, width, rank, wanted, text_##fn, value_##fn }
 
@@ -137,30 +145,33 @@ const struct top_column top_columns[] = {
 	{ 'n', "TENANT", 6, 0, NULL, text_name, NULL },
 	COLUMN(0, "DEV", 3, 0, by_device, device),
 	COLUMN('k', "WORK", 4, 3, NULL, workers),
-	COLUMN('c', "CALL/S", 6, 1, NULL, calls),
-	COLUMN('r', "REQ/S", 5, 1, NULL, requests),
-	COLUMN('w', "WAIT/S", 6, 1, NULL, waited),
-	COLUMN('l', "LNCH/S", 6, 1, NULL, launches),
-	COLUMN('m', "MEM", 5, 1, NULL, memory),
-	COLUMN(0, "QUOTA", 5, 1, NULL, quota),
+	COLUMN('c', "CALL/S", 6, 1, rates, calls),
+	COLUMN('r', "REQ/S", 5, 1, rates, requests),
+	COLUMN('w', "WAIT/S", 6, 1, rates, waited),
+	COLUMN('l', "LNCH/S", 6, 1, rates, launches),
+	COLUMN('m', "MEM", 5, 0, NULL, memory),
+	COLUMN(0, "QUOTA", 5, 0, NULL, quota),
 	COLUMN(0, "PEAK", 5, 6, NULL, peak),
 	COLUMN(0, "DRIVER", 6, 6, some_driver, driver),
 	COLUMN(0, "REFUSED", 7, 5, NULL, refused),
 	{ 0, "POLICY", 8, 4, NULL, text_policy, NULL },
-	COLUMN(0, "ASKED", 5, 1, NULL, asked),
-	COLUMN('s', "GOT", 5, 1, NULL, got),
+	COLUMN(0, "ASKED", 5, 0, NULL, asked),
+	COLUMN('s', "GOT", 5, 0, NULL, got),
 	COLUMN(0, "SMS", 4, 5, NULL, sms),
-	COLUMN('t', "THROT", 5, 1, NULL, throttled),
-	COLUMN('u', "CPU", 5, 1, NULL, cpu),
-	COLUMN(0, "TO-DEV/S", 8, 7, NULL, to_device),
-	COLUMN(0, "FROM-DEV/S", 10, 7, NULL, from_device),
+	COLUMN('t', "THROT", 5, 1, rates, throttled),
+	COLUMN('u', "CPU", 5, 1, rates, cpu),
+	COLUMN(0, "TO-DEV/S", 8, 7, rates, to_device),
+	COLUMN(0, "FROM-DEV/S", 10, 7, rates, from_device),
 	COLUMN(0, "HOST-MEM", 8, 7, NULL, host),
 	COLUMN(0, "HOST-LIM", 8, 8, NULL, host_limit),
 	COLUMN(0, "GPU-TIME", 8, 8, NULL, gpu_time),
 	COLUMN(0, "THROTTLED", 9, 8, NULL, all_throttled),
 	COLUMN(0, "CALLS", 5, 9, NULL, all_calls),
 	COLUMN(0, "REQUESTS", 8, 9, NULL, all_requests),
+	COLUMN(0, "WAITED", 6, 9, NULL, all_waited),
 	COLUMN(0, "LAUNCHES", 8, 9, NULL, all_launches),
+	COLUMN(0, "TO-DEV", 6, 9, NULL, all_to_device),
+	COLUMN(0, "FROM-DEV", 8, 9, NULL, all_from_device),
 };
 const int top_ncolumns = sizeof(top_columns) / sizeof(*top_columns);
 

@@ -42,6 +42,21 @@ static void add_share(cJSON *o, const struct top_row *r)
 	add(o, "launches_per_s", r->launches);
 }
 
+static cJSON *program(const struct wh_tenant_view *v, const struct wh_worker_usage *w)
+{
+	cJSON *o = cJSON_CreateObject();
+	uint64_t memory = 0;
+	unsigned int d;
+
+	wh_each_device(v, d)
+		memory += w->device[d].memory;
+	wh_json_u64(o, "worker_pid", w->pid);
+	wh_json_u64(o, "client_pid", w->client_pid);
+	wh_program_json(w, o);
+	wh_json_u64(o, "memory", memory);
+	return o;
+}
+
 static cJSON *tenant(const struct top_row *r, const struct top_rows *devices)
 {
 	const struct wh_worker_usage *u = &r->v->sum.total;
@@ -66,6 +81,9 @@ static cJSON *tenant(const struct top_row *r, const struct top_rows *devices)
 	if (r->v->cpu_known)
 		wh_json_u64(o, "cpu_ns", r->v->cpu_ns);
 	add_share(o, r);
+	list = cJSON_AddArrayToObject(o, "programs");
+	for (i = 0; i < (int)r->v->workers; i++)
+		cJSON_AddItemToArray(list, program(r->v, &r->v->worker[i]));
 	list = cJSON_AddArrayToObject(o, "devices");
 	for (i = 0; i < devices->n; i++) {
 		if (devices->row[i].v != r->v)

@@ -119,6 +119,7 @@ void top_rows(const struct wh_look *now, const struct wh_look *before, bool devi
 	unsigned int d;
 	int i, n = 0;
 
+	out->counters = false;
 	for (i = 0; i < all->n; i++)
 		n += devices ? (int)all->view[i].limits.devices : 1;
 	out->row = wh_must(calloc(n ? n : 1, sizeof(*out->row)));

@@ -178,6 +178,68 @@ static void print_row(struct screen *s, const struct layout *l, const struct top
 	end_line(s);
 }
 
+/* --- Programs ---------------------------------------------------------------------------- */
+
+static void count_text(double v, char out[16])
+{
+	if (v < 0)
+		snprintf(out, 16, "-");
+	else if (v < 99999.5)
+		snprintf(out, 16, v > 0 && v < 9.95 ? "%.1f" : "%.0f", v);
+	else
+		snprintf(out, 16, "%.3gM", v / 1e6);
+}
+
+static void print_program(struct screen *s, const struct wh_tenant_view *v,
+			  const struct wh_worker_usage *w)
+{
+	char user[WH_USER_TEXT], command[WH_COMMAND], memory[16], time[TOP_CELL], launches[16];
+	uint64_t bytes = 0, gpu_ns = 0, n = 0;
+	int name = s->v->columns - 62;
+	unsigned int d;
+
+	wh_each_device(v, d) {
+		bytes += w->device[d].memory;
+		gpu_ns += wh_gpu_ns(&w->device[d]);
+		n += w->device[d].launches;
+	}
+	count_text((double)n, launches);
+	top_time_text(gpu_ns, time);
+	put(s, PLAIN, "%7u %-12.12s %-15s %6s %8s %8s ", w->client_pid, wh_program_user(w, user),
+	    wh_program_command(w, command), wh_bytes_text(bytes, memory), time, launches);
+	name = name > WH_TENANT_NAME ? WH_TENANT_NAME : name;
+	print_name(s, v->limits.name, name > 1 ? name : 1, PLAIN);
+	end_line(s);
+}
+
+/* Prints the programs that fit into so many lines; 0: all. The last line says how many do not. */
+static void print_programs(struct screen *s, const struct wh_tenant_views *all, int lines)
+{
+	unsigned int programs = 0, printed = 0, room, k;
+	int i;
+
+	for (i = 0; i < all->n; i++)
+		programs += all->view[i].workers;
+	if (!programs || (lines && lines < 3))
+		return;
+	room = lines ? (unsigned int)lines - 2 : programs;
+	if (programs > room)
+		room--;
+	end_line(s);
+	put(s, HEAD, "%7s %-12s %-15s %6s %8s %8s %s", "PID", "USER", "COMMAND", "MEM", "GPU-TIME",
+	    "LAUNCHES", "TENANT");
+	if (s->v->colour)
+		put(s, HEAD, "%*s", s->v->columns - s->columns, "");
+	end_line(s);
+	for (i = 0; i < all->n; i++)
+		for (k = 0; k < all->view[i].workers && printed < room; k++, printed++)
+			print_program(s, &all->view[i], &all->view[i].worker[k]);
+	if (printed == programs)
+		return;
+	put(s, DIM, "%7s and %u more", "", programs - printed);
+	end_line(s);
+}
+
 /* --- VMs --------------------------------------------------------------------------------- */
 
 struct reasons {
@@ -228,16 +290,6 @@ static void take_reasons(struct reasons *r, const struct wh_vm_view *v, const st
 		r->one[i].rate = top_rate(r->one[i].count, before, v->at_ns - b->at_ns);
 	}
 	qsort(r->one, r->n, sizeof(r->one[0]), by_rate);
-}
-
-static void count_text(double v, char out[16])
-{
-	if (v < 0)
-		snprintf(out, 16, "-");
-	else if (v < 99999.5)
-		snprintf(out, 16, v > 0 && v < 9.95 ? "%.1f" : "%.0f", v);
-	else
-		snprintf(out, 16, "%.3gM", v / 1e6);
 }
 
 /* Lists as many reasons as fit. A + says that there are more. */
@@ -411,6 +463,8 @@ char *top_screen(const struct wh_look *now, const struct wh_look *before, struct
 		end_line(&s);
 		print_vms(&s, now, before);
 	}
+	if (!v->lines || v->lines - s.lines - !!v->foot > 0)
+		print_programs(&s, &now->tenants, v->lines ? v->lines - s.lines - !!v->foot : 0);
 	if (v->foot) {
 		while (s.lines < v->lines - 1)
 			end_line(&s);
@@ -419,6 +473,27 @@ char *top_screen(const struct wh_look *now, const struct wh_look *before, struct
 		put(&s, DIM, "%s", v->foot);
 		end_line(&s);
 	}
+	free(rows.row);
+	return wh_text_end(s.f, &text);
+}
+
+char *top_table(const struct wh_tenant_views *now, const struct wh_tenant_views *before,
+		int columns)
+{
+	struct wh_look a = { .tenants = *now }, b = { 0 };
+	struct top_view v = { .columns = columns, .sorted = -1, .devices = true };
+	struct screen s = { .v = &v };
+	struct top_rows rows;
+	char *text = NULL;
+	size_t size;
+
+	if (before)
+		b.tenants = *before;
+	s.f = wh_must(open_memstream(&text, &size));
+	top_rows(&a, before ? &b : NULL, true, &rows);
+	rows.counters = !before;
+	print_tenants(&s, &rows, &v, 0);
+	print_programs(&s, now, 0);
 	free(rows.row);
 	return wh_text_end(s.f, &text);
 }

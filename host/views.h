@@ -20,6 +20,8 @@ struct wh_tenant_view {
 	uint64_t at_ns;
 	uint64_t cpu_ns;	/* CPU time of its workers (look.c) */
 	bool cpu_known;
+	uid_t uid;		/* whose tenant it is */
+	bool uid_known;		/* false: a window of a server VM */
 	uint64_t vm;		/* not 0: it is a window of this server VM, */
 	unsigned int window;	/* namely this window */
 };
@@ -56,6 +58,23 @@ void wh_tenants_free(struct wh_tenant_views *v);
  */
 const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *before,
 					      const struct wh_tenant_view *v);
+
+/* --- programs.c ---------------------------------------------------------------------- */
+
+#define WH_USER_TEXT	33
+
+/* Writes a user's name, or the number of one without a name. */
+const char *wh_user_text(uid_t uid, char out[WH_USER_TEXT]);
+/*
+ * Writes text of others so that a terminal gets no control characters: bytes beyond ASCII and
+ * such characters become question marks.
+ */
+const char *wh_plain_text(const char *text, char *out, size_t size);
+/* Writes the user of a worker's client; "-" if the client is in another VM. */
+const char *wh_program_user(const struct wh_worker_usage *w, char out[WH_USER_TEXT]);
+const char *wh_program_command(const struct wh_worker_usage *w, char out[WH_COMMAND]);
+/* Adds "client_uid", "client_user" and "client_command", unless the client is in another VM. */
+void wh_program_json(const struct wh_worker_usage *w, cJSON *o);
 
 /* --- vm_tenants.c --------------------------------------------------------------------- */
 

@@ -231,6 +231,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 		return;
 	}
 	wh_tenant_account_open(t->file.usage, account);
+	wh_tenant_account_client(t->file.usage, account, client.pid, client.uid);
 	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
 		run_worker(t, account, conn, part, started[1], client.pid, parent);

@@ -212,6 +212,28 @@ void wh_tenant_account_own(struct wh_tenant_usage *u, int account, pid_t pid, pi
 	__atomic_store_n(&u->worker[account].pid, (uint32_t)pid, __ATOMIC_RELEASE);
 }
 
+/* The process is waiting for us now, but may die: then another may have its number by now. */
+void wh_tenant_account_client(struct wh_tenant_usage *u, int account, pid_t client, uid_t uid)
+{
+	struct wh_worker_usage *w = &u->worker[account];
+	char path[40], text[WH_COMMAND + 1] = "";
+	ssize_t n = -1;
+	int fd;
+
+	w->client_uid = uid;
+	snprintf(path, sizeof(path), "/proc/%d/comm", client);
+	fd = client > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	/* The last byte is the kernel's newline; another is the program's. */
+	if (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n > 0 ? n : 0] = 0;
+	memcpy(w->command, text, sizeof(w->command));
+}
+
 static bool lives(const struct wh_worker_usage *w)
 {
 	uint32_t pid = __atomic_load_n(&w->pid, __ATOMIC_ACQUIRE);

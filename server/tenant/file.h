@@ -43,8 +43,13 @@ void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char
 int wh_tenant_file_restart(struct wh_tenant_file *f, uint64_t tenant_id);
 /* Opens a free account: zeroes it, with its generation counted up. Its pid is still 0. */
 void wh_tenant_account_open(struct wh_tenant_usage *u, int account);
-/* Gives the account its owner: from now on it counts. */
+/*
+ * Gives the account its owner: from now on it counts. The client's process is 0 if it is in
+ * another VM.
+ */
 void wh_tenant_account_own(struct wh_tenant_usage *u, int account, pid_t pid, pid_t client);
+/* Notes whose program the client is. Call it before the account has its owner. */
+void wh_tenant_account_client(struct wh_tenant_usage *u, int account, pid_t client, uid_t uid);
 
 /* --- Readers -------------------------------------------------------------------- */
 

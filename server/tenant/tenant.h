@@ -32,6 +32,7 @@
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
+#define WH_COMMAND		16	/* of /proc/PID/comm, with a NUL */
 #define WH_TENANT_SHARED	4096	/* memory and events that workers share with each other */
 
 /* --- Limits: written by the server, under `sequence` (odd: being written) ---- */
@@ -127,7 +128,11 @@ struct wh_worker_usage {
 	uint64_t tsc_per_us;	/* unit of busy_tsc; 0: not known */
 	/* 1: a call is under way whose memory the handlers see only when it has returned. */
 	uint64_t taking;
-	uint64_t resv[4];
+	/* Of the client, when it connected; the server writes them, to show them. */
+	uint32_t client_uid;
+	uint32_t resv0;
+	char command[WH_COMMAND];	/* its own words, any bytes; empty: not known */
+	uint64_t resv[1];
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
 

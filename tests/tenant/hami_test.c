@@ -79,7 +79,8 @@ static void refusals(void)
 	ok(refused("CUDA_DEVICE_SM_LIMIT=half", "'half'") && refused("CUDA_DEVICE_SM_LIMIT=-5", "'-5'") &&
 	   refused("CUDA_DEVICE_SM_LIMIT=0x", "'0x'"), "so_is_what_is_no_share");
 	ok(refused("GPU_CORE_UTILIZATION_POLICY=fair", "'fair'"), "so_is_a_policy_that_nobody_knows");
-	ok(refused("CUDA_DEVICE_MEMORY_LIMIT_16=1g", "_0 to _15") && refused("CUDA_DEVICE_SM_LIMITS=1", "CUDA_DEVICE_SM_LIMITS"),
+	ok(refused("CUDA_DEVICE_MEMORY_LIMIT_16=1g", "_0 to _15") &&
+	   refused("CUDA_DEVICE_SM_LIMITS=1", "CUDA_DEVICE_SM_LIMITS"),
 	   "so_is_a_variable_that_only_begins_like_one");
 	ok(refused("CUDA_DEVICE_SM_LIMIT=\033[2J\n", "'?[2J?'"), "no_message_has_control_characters");
 }
@@ -87,7 +88,8 @@ static void refusals(void)
 static void without_meaning(void)
 {
 	char *env[] = {
-		"CUDA_DISABLE_CONTROL=true", "A=b", "CUDA_TASK_PRIORITY=1", "ACTIVE_OOM_KILLER=", NULL,
+		"CUDA_DISABLE_CONTROL=true", "A=b", "CUDA_TASK_PRIORITY=1", "ACTIVE_OOM_KILLER=",
+		NULL,
 	};
 	char names[200];
 
@@ -117,7 +119,8 @@ static void narrowing(void)
 {
 	struct wh_limit_spec s = narrowed("mem=2G,sm=50,policy=both", "mem=1G,sm=20", WH_ALL_DEVICES);
 
-	ok(s.memory == 1u << 30 && s.sm_percent == 20 && s.sm_policy == (WH_SM_TEMPORAL | WH_SM_SPATIAL),
+	ok(s.memory == 1u << 30 && s.sm_percent == 20 &&
+	   s.sm_policy == (WH_SM_TEMPORAL | WH_SM_SPATIAL),
 	   "less_is_given_by_the_shares_policy");
 	s = narrowed("mem=2G,sm=50", "mem=4G,sm=90", WH_ALL_DEVICES);
 	ok(s.memory == 2ull << 30 && s.sm_percent == 50, "more_is_not");

@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 13
+plan 19
 serve
 start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 copy=8388608
 is json_is_an_array_of_tenants "$("$wormhole" stat --json |
@@ -15,7 +15,28 @@ is peak_stays_when_memory_is_freed "$(field alpha "d['memory_peak'] >= d['memory
 is copies_are_counted "$(field alpha "t['bytes_to_device'], t['bytes_from_device']")" "(8388608, 8388608)"
 is calls_are_counted "$(field alpha "t['calls'] > 4 and t['crossings'] >= 4")" True
 like table_has_a_line_for_each "$("$wormhole" stat | tr -s ' ' | tr '\n' ';')" \
-	"^TENANT DEV WORKERS .*;alpha 0 1 .* 64.0M .* 50% temporal .*;default 0 0 "
+	"^TENANT DEV WORK .*;alpha 0 1 .* 64.0M .* temporal 50% .*;default 0 0 "
+is its_columns_are_those_of_top "$("$wormhole" stat | sed -n '1s/  */\n/gp' |
+	grep -vxF "$(COLUMNS=400 "$wormhole" top --once --devices | grep ^TENANT | tr -s ' ' '\n')")" ""
+like a_program_has_its_user_and_command "$("$wormhole" stat | tr -s ' ' | grep '^ ')" "^ $(pid a) $(id -un) client .* alpha\$"
+is and_so_in_json "$(field alpha "t['workers'][0]['client_pid'], t['workers'][0]['client_user'], t['workers'][0]['client_command']")" \
+	"($(pid a), '$(id -un)', 'client')"
+widest() { awk '{ if (length > most) most = length } END { print most + 0 }'; }
+is a_narrow_terminals_table_fits "$(COLUMNS=40 "$wormhole" stat | sed '/:/d' | widest)" 40
+is and_has_what_one_limits_by "$(COLUMNS=40 "$wormhole" stat | grep ^TENANT | tr -s ' ')" "TENANT DEV WORK MEM QUOTA ASKED GOT"
+# The program's name is its own: control characters, and no letters.
+/usr/bin/python3 -c 'import os,sys
+os.symlink(sys.argv[1], sys.argv[2] + "/\x1b[31me\nvil")' "$client" "$tmp"
+evil="$tmp/$(printf '\033[31me\nvil')"
+mkfifo "$tmp/evil.in"
+"$wormhole" run --tenant evil -- "$evil" ready wait <"$tmp/evil.in" >"$tmp/evil.out" 2>&1 &
+evil=$!
+exec 9>"$tmp/evil.in"
+await grep -q ready "$tmp/evil.out"
+is a_programs_words_reach_no_terminal "$("$wormhole" stat | tr -s ' ' | sed -n 's/^ '$evil' [^ ]* //p' | cut -d' ' -f1) \
+$("$wormhole" stat evil | grep -c "$(printf '\033')")" "?[31me?vil 0"
+exec 9>&-
+wait $evil
 
 start big --tenant big -- alloc=1048576 alloc=4611686018427387904
 held=$(field big "d['memory']")

@@ -14,12 +14,12 @@ seen() {
 		"import json,sys; o=json.load(sys.stdin); t={e['tenant']: e for e in o['tenants']}; print(($1))"
 }
 widest() { awk '{ if (length > most) most = length } END { print most + 0 }'; }
-names() { sed -n '/^TENANT/,$p' | sed 1d | cut -d' ' -f1 | tr '\n' ' '; }
+names() { sed -n '/^TENANT/,/^$/p' | sed '1d;/^$/d' | cut -d' ' -f1 | tr '\n' ' '; }
 on_terminal() { /usr/bin/python3 "$WH_TOP/tests/tenant/terminal.py" "$@"; }
 cpu() { control '{"op":"usage"}' | /usr/bin/python3 -c \
 	"import json,sys; o=json.load(sys.stdin); print([e['cpu_ns'] for e in o['tenants'] if e['tenant'] == '$1'][0])"; }
 
-plan 33
+plan 36
 is without_a_server_it_fails "$(top >/dev/null 2>&1; echo $?)" 1
 like and_says_how_to_start_one "$(top 2>&1)" "wormhole serve"
 serve
@@ -54,6 +54,10 @@ is cpu_time_of_workers_that_have_ended_stays "$([ "$(cpu gamma)" -ge "$used" ] &
 is eighty_columns_are_enough "$(COLUMNS=80 top | widest)" 80
 is with_what_one_looks_for "$(COLUMNS=80 top | grep ^TENANT | tr -s ' ')" \
 	"TENANT CALL/S REQ/S WAIT/S LNCH/S MEM QUOTA ASKED GOT THROT CPU"
+is forty_keep_what_one_limits_by "$(COLUMNS=40 top | grep ^TENANT | tr -s ' ')" "TENANT CALL/S MEM QUOTA ASKED GOT"
+like programs_have_their_users_and_commands "$(top | tr -s ' ' | grep '^ *[0-9]')" "$(pid a) $(id -un) client .* alpha"
+is and_so_in_json "$(seen "t['alpha']['programs'][0]['client_pid'], t['alpha']['programs'][0]['client_user'], t['alpha']['programs'][0]['client_command']")" \
+	"($(pid a), '$(id -un)', 'client')"
 like a_long_name_is_cut_and_says_so "$(COLUMNS=80 top)" '^a-name-of-a-tena+ '
 is two_hundred_are_kept "$([ "$(COLUMNS=200 top | widest)" -le 200 ] && echo yes)" yes
 like and_used "$(COLUMNS=200 top)" '^TENANT .* PEAK REFUSED .* POLICY .* HOST-MEM .* THROTTLED'
