@@ -35,6 +35,25 @@ static void take_devices(const cJSON *info, struct wh_look *out)
 	}
 }
 
+static bool known(const cJSON *e, const char *name, uint64_t *v)
+{
+	*v = number(e, name);
+	return cJSON_GetObjectItem(e, name);
+}
+
+/* What the driver says of a device; each figure may be missing. */
+static void take_figures(const cJSON *e, struct wh_device_figures *f)
+{
+	uint64_t temperature;
+
+	f->known = (known(e, "memory_used", &f->memory_used) ? WH_KNOWS_MEMORY : 0) |
+		   (known(e, "temperature", &temperature) ? WH_KNOWS_TEMPERATURE : 0) |
+		   (known(e, "power_mw", &f->power_mw) ? WH_KNOWS_POWER : 0) |
+		   (known(e, "ecc_corrected", &f->corrected) &&
+		    known(e, "ecc_uncorrected", &f->uncorrected) ? WH_KNOWS_ERRORS : 0);
+	f->temperature = (uint32_t)temperature;
+}
+
 static void take_tenant(const cJSON *e, struct wh_tenant_views *all)
 {
 	const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
@@ -50,6 +69,7 @@ static void take_tenant(const cJSON *e, struct wh_tenant_views *all)
 static void ask_server(const char *dir, struct wh_look *out)
 {
 	cJSON *usage = wh_server_glance(dir, "usage", GLANCE_MS), *info, *e;
+	unsigned int d = 0;
 
 	if (!usage)
 		return;
@@ -58,6 +78,9 @@ static void ask_server(const char *dir, struct wh_look *out)
 	out->cpu_ns = number(usage, "cpu_ns");
 	cJSON_ArrayForEach(e, cJSON_GetObjectItem(usage, "tenants"))
 		take_tenant(e, &out->tenants);
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(usage, "devices"))
+		if (d < WH_TENANT_DEVICES)
+			take_figures(e, &out->device[d++].figures);
 	cJSON_Delete(usage);
 	info = wh_server_glance(dir, "info", GLANCE_MS);
 	take_devices(info, out);

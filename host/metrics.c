@@ -74,8 +74,11 @@ static void seconds(struct out *o, uint64_t ns)
 
 static void tenant(struct out *o, const struct wh_tenant_view *v)
 {
+	char user[WH_USER_TEXT] = "";
+
 	fprintf(o->f, "wormhole_%s{", o->name);
 	label(o, "", "tenant", v->limits.name);
+	label(o, ",", "user", v->uid_known ? wh_user_text(v->uid, user) : user);
 }
 
 static void of_tenant(struct out *o, const struct wh_tenant_view *v, uint64_t value)
@@ -301,12 +304,55 @@ static void write_vms(struct out *o, const struct wh_vm_views *all)
 
 /* --- The server ------------------------------------------------------------------------------ */
 
-static void device_figure(struct out *o, const struct wh_look *l, unsigned int i, uint64_t v)
+static void device(struct out *o, const struct wh_look *l, unsigned int i)
 {
 	fprintf(o->f, "wormhole_%s{device=\"%u\"", o->name, i);
 	label(o, ",", "name", l->device[i].name);
+}
+
+static void device_figure(struct out *o, const struct wh_look *l, unsigned int i, uint64_t v)
+{
+	device(o, l, i);
 	fputc('}', o->f);
 	number(o, v);
+}
+
+static void device_errors(struct out *o, const struct wh_look *l, unsigned int i, const char *kind,
+			  uint64_t v)
+{
+	device(o, l, i);
+	label(o, ",", "kind", kind);
+	fputc('}', o->f);
+	number(o, v);
+}
+
+/* What the driver says of devices, for all that use them; no series where it says nothing. */
+static void write_driver(struct out *o, const struct wh_look *l)
+{
+	const struct wh_device_figures *f;
+	unsigned int i;
+
+#define EACH_DEVICE(bit) \
+	for (i = 0; i < l->devices; i++) \
+		if ((f = &l->device[i].figures)->known & (bit))
+
+	head(o, "device_memory_used_bytes", "gauge", "Memory of a device in use by anybody.");
+	EACH_DEVICE(WH_KNOWS_MEMORY)
+		device_figure(o, l, i, f->memory_used);
+	head(o, "device_temperature_celsius", "gauge", "Temperature of a device.");
+	EACH_DEVICE(WH_KNOWS_TEMPERATURE)
+		device_figure(o, l, i, f->temperature);
+	head(o, "device_power_watts", "gauge", "Power that a device draws.");
+	EACH_DEVICE(WH_KNOWS_POWER) {
+		device(o, l, i);
+		fprintf(o->f, "} %" PRIu64 ".%03" PRIu64 "\n", f->power_mw / 1000, f->power_mw % 1000);
+	}
+	head(o, "device_ecc_errors_total", "counter", "ECC errors since the driver was loaded.");
+	EACH_DEVICE(WH_KNOWS_ERRORS) {
+		device_errors(o, l, i, "corrected", f->corrected);
+		device_errors(o, l, i, "uncorrected", f->uncorrected);
+	}
+#undef EACH_DEVICE
 }
 
 static void write_server(struct out *o, const struct wh_look *l)
@@ -329,6 +375,7 @@ static void write_server(struct out *o, const struct wh_look *l)
 	head(o, "device_sms", "gauge", "SMs of a device.");
 	for (i = 0; i < l->devices; i++)
 		device_figure(o, l, i, l->device[i].sms);
+	write_driver(o, l);
 	head(o, "protection", "gauge", "Whether workers have this protection.");
 	for (i = 0; p->known && wh_protection_name(i); i++)
 		fprintf(o->f, "wormhole_protection{kind=\"%s\"} %d\n", wh_protection_name(i), p->one[i].on);

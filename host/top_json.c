@@ -112,6 +112,15 @@ static cJSON *vm(const struct wh_vm_view *v, const struct wh_vm_view *b)
 	return o;
 }
 
+static void add_figures(cJSON *o, const struct wh_device_figures *f)
+{
+	add(o, "memory_used", f->known & WH_KNOWS_MEMORY ? (double)f->memory_used : TOP_UNKNOWN);
+	add(o, "temperature_celsius", f->known & WH_KNOWS_TEMPERATURE ? f->temperature : TOP_UNKNOWN);
+	add(o, "power_watts", f->known & WH_KNOWS_POWER ? (double)f->power_mw / 1000 : TOP_UNKNOWN);
+	add(o, "ecc_corrected", f->known & WH_KNOWS_ERRORS ? (double)f->corrected : TOP_UNKNOWN);
+	add(o, "ecc_uncorrected", f->known & WH_KNOWS_ERRORS ? (double)f->uncorrected : TOP_UNKNOWN);
+}
+
 static void add_server(cJSON *o, const struct wh_look *now, const struct wh_look *before)
 {
 	cJSON *s = cJSON_AddObjectToObject(o, "server"), *list, *e;
@@ -131,6 +140,7 @@ static void add_server(cJSON *o, const struct wh_look *now, const struct wh_look
 		cJSON_AddStringToObject(e, "name", now->device[d].name);
 		wh_json_u64(e, "memory", now->device[d].memory);
 		wh_json_u64(e, "sms", now->device[d].sms);
+		add_figures(e, &now->device[d].figures);
 		cJSON_AddItemToArray(list, e);
 	}
 }

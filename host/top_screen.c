@@ -392,6 +392,7 @@ static void print_server(struct screen *s, const struct wh_look *now, const stru
 static void print_device(struct screen *s, const struct wh_look *now, const struct wh_look *before,
 			 unsigned int d)
 {
+	const struct wh_device_figures *f = &now->device[d].figures;
 	const struct wh_tenant_view *v, *b;
 	uint64_t memory = 0, launches = 0, was = 0;
 	char a[16], z[16], l[16];
@@ -414,6 +415,14 @@ static void print_device(struct screen *s, const struct wh_look *now, const stru
 		count_text(top_rate(launches, was, now->at_ns - before->at_ns), l);
 		put(s, PLAIN, "  busy %.1f%%  launches/s %s", got, l);
 	}
+	if (f->known & WH_KNOWS_MEMORY)
+		put(s, PLAIN, "  in use %s", wh_bytes_text(f->memory_used, a));
+	if (f->known & WH_KNOWS_TEMPERATURE)
+		put(s, PLAIN, "  %u C", f->temperature);
+	if (f->known & WH_KNOWS_POWER)
+		put(s, PLAIN, "  %.0f W", (double)f->power_mw / 1000);
+	if (f->known & WH_KNOWS_ERRORS && f->uncorrected)
+		put(s, BAD, "  ECC errors %llu", (unsigned long long)f->uncorrected);
 	end_line(s);
 }
 

@@ -8,6 +8,7 @@
 
 #include "tenancy.h"
 #include "tenant/file.h"
+#include "tenant/plan.h"
 #include "wormhole.h"
 
 /* --- tenant_look.c ----------------------------------------------------------------- */
@@ -147,6 +148,7 @@ struct wh_look {
 		char name[64];
 		uint64_t memory;
 		uint32_t sms;
+		struct wh_device_figures figures;
 	} device[WH_TENANT_DEVICES];
 	uint64_t at_ns;
 };

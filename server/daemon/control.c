@@ -456,67 +456,23 @@ static cJSON *delete(struct connection *c, const cJSON *o)
 
 static cJSON *list(struct connection *c, const cJSON *o)
 {
-	struct wh_tenant *t = NULL;
-	cJSON *out = success(), *all, *e;
-
 	(void)c;
 	(void)o;
-	all = cJSON_AddArrayToObject(out, "tenants");
-	while ((t = wh_tenant_next(t))) {
-		e = cJSON_CreateObject();
-		cJSON_AddStringToObject(e, "tenant", wh_tenant_name(t));
-		cJSON_AddNumberToObject(e, "uid", wh_tenant_uid(t));
-		cJSON_AddBoolToObject(e, "ephemeral", wh_tenant_is_ephemeral(t));
-		cJSON_AddItemToArray(all, e);
-	}
-	return out;
+	return wh_say_tenants(success());
 }
 
 static cJSON *info(struct connection *c, const cJSON *o)
 {
-	const struct wh_device *d;
-	cJSON *out = success(), *all, *e;
-	unsigned int i;
-
 	(void)c;
 	(void)o;
-	cJSON_AddNumberToObject(out, "pid", getpid());
-	cJSON_AddNumberToObject(out, "abi", WH_ABI_VERSION);
-	cJSON_AddStringToObject(out, "backend", wh_server.backend);
-	cJSON_AddStringToObject(out, "socket", wh_server.socket);
-	all = cJSON_AddArrayToObject(out, "devices");
-	for (i = 0; i < wh_server.devices; i++) {
-		d = &wh_server.device[i];
-		e = cJSON_CreateObject();
-		cJSON_AddStringToObject(e, "name", d->name);
-		cJSON_AddStringToObject(e, "uuid", d->uuid);
-		cJSON_AddNumberToObject(e, "memory", (double)d->memory);
-		cJSON_AddNumberToObject(e, "sms", d->sms);
-		cJSON_AddNumberToObject(e, "sm_groups", d->split.groups);
-		cJSON_AddNumberToObject(e, "sm_group_size", d->split.size);
-		cJSON_AddItemToArray(all, e);
-	}
-	return out;
+	return wh_say_server(success());
 }
 
-/* Reports CPU time, which is in no file, since workers do not know it. */
 static cJSON *usage(struct connection *c, const cJSON *o)
 {
-	struct wh_tenant *t = NULL;
-	cJSON *out = success(), *all, *e;
-
 	(void)c;
 	(void)o;
-	cJSON_AddNumberToObject(out, "pid", getpid());
-	cJSON_AddNumberToObject(out, "cpu_ns", (double)wh_usage_own());
-	all = cJSON_AddArrayToObject(out, "tenants");
-	while ((t = wh_tenant_next(t))) {
-		e = cJSON_CreateObject();
-		cJSON_AddStringToObject(e, "tenant", wh_tenant_name(t));
-		cJSON_AddNumberToObject(e, "cpu_ns", (double)wh_usage_of(t));
-		cJSON_AddItemToArray(all, e);
-	}
-	return out;
+	return wh_say_usage(success());
 }
 
 /* Hands out the tenant's trace itself: whoever may ask may see all of it, and turns it on. */

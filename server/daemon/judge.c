@@ -42,7 +42,13 @@ static bool next(unsigned int *at, struct wh_judged *out)
 	return true;
 }
 
-static struct wh_judge judge = { .next = next, .say = wh_say };
+static struct wh_device_figures figures[WH_TENANT_DEVICES];
+static struct wh_judge judge = { .next = next, .say = wh_say, .figures = figures };
+
+const struct wh_device_figures *wh_judge_device(unsigned int device)
+{
+	return &figures[device];
+}
 
 /* --- The reading process ---------------------------------------------------------- */
 
@@ -53,6 +59,8 @@ static void close_reader(void)
 	wh_loop_remove(reader.fd);
 	close(reader.fd);
 	reader.fd = -1;
+	/* What nobody reads any more is not known. */
+	memset(figures, 0, sizeof(figures));
 }
 
 static void on_figures(int fd, void *arg)

@@ -193,6 +193,11 @@ void wh_tenants_reap(pid_t pid, int status);
 
 /* --- control.c -------------------------------------------------------------------- */
 
+/* For its answers (control_look.c): each adds what there is to one, and returns it. */
+struct cJSON;
+struct cJSON *wh_say_tenants(struct cJSON *out);
+struct cJSON *wh_say_server(struct cJSON *out);
+struct cJSON *wh_say_usage(struct cJSON *out);
 bool wh_control_start(char *err, size_t err_size);
 void wh_control_stop(void);
 
@@ -250,6 +255,8 @@ bool wh_judge_start(void);
 bool wh_judge_reap(pid_t pid, int status);	/* true: it was the reader */
 void wh_judge_stop(void);
 pid_t wh_judge_pid(void);	/* the process that reads the figures; 0: none */
+/* What the driver last said of a device. */
+const struct wh_device_figures *wh_judge_device(unsigned int device);
 
 /* --- usage.c -------------------------------------------------------------------------- */
 
@@ -265,7 +272,6 @@ uint64_t wh_usage_own(void);
 void wh_drain(bool on, bool end);
 unsigned int wh_drain_programs(void);	/* of all tenants */
 bool wh_drain_ends(void);		/* with the last program */
-struct cJSON;
 void wh_drain_list(struct cJSON *all);	/* adds {tenant, programs, pids} for each tenant with any */
 bool wh_drain_refuses(char *why, size_t size);	/* true: `why` is for the client */
 /* False: programs run, and err says which, and what to do. */

@@ -64,6 +64,7 @@ struct wh_figures {
 	char uuid[WH_UUID];
 	uint32_t count;
 	uint32_t resv;
+	struct wh_device_figures device;
 	struct wh_figure_of figure[WH_FIGURES_MAX];
 };
 
@@ -103,6 +104,7 @@ struct wh_judge {
 	/* Moves to the next tenant; *at begins as 0. False: there are no more. */
 	bool (*next)(unsigned int *at, struct wh_judged *t);
 	wh_say_fn say;
+	struct wh_device_figures *figures;	/* of each device, as last read; NULL: not kept */
 	/* These belong to judge.c. */
 	unsigned int blind;
 	bool said_blind, said_unknown;

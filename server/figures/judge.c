@@ -206,6 +206,8 @@ bool wh_judge_use(struct wh_judge *a, const struct wh_figures *f)
 		a->said_unknown = true;
 		return false;
 	}
+	if (a->figures)
+		a->figures[device] = f->device;
 	while (a->next(&at, &t)) {
 		for (i = 0; i < WH_TENANT_WORKERS; i++)
 			if (t.pid[i]) {

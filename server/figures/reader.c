@@ -21,6 +21,7 @@
 
 #define NVML_LIBRARY	"libnvidia-ml.so.1"
 #define MAX_SAMPLES	1024
+#define DEVICE_NS	1000000000ull	/* between two readings of what is only shown */
 #define MAX_SPAN_NS	1000000000ull	/* a sample can stand for at most this long */
 
 struct source {
@@ -28,6 +29,7 @@ struct source {
 	struct wh_figures out;
 	uint64_t seen_us;	/* the newest utilisation sample used so far */
 	uint64_t read_ns;	/* time of the last reading */
+	uint64_t device_ns;	/* of the last reading of what is only shown; 0: none */
 };
 
 static struct nvml nvml;
@@ -71,6 +73,10 @@ static bool load(const char *path, const char *driver)
 	if (!nvml.processes)	/* the same struct; drivers before 510 */
 		*(void **)&nvml.processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v2");
 	*(void **)&nvml.utilization = dlsym(lib, "nvmlDeviceGetProcessUtilization");
+	*(void **)&nvml.memory = dlsym(lib, "nvmlDeviceGetMemoryInfo");
+	*(void **)&nvml.temperature = dlsym(lib, "nvmlDeviceGetTemperature");
+	*(void **)&nvml.power = dlsym(lib, "nvmlDeviceGetPowerUsage");
+	*(void **)&nvml.errors = dlsym(lib, "nvmlDeviceGetTotalEccErrors");
 	if (nvml.init && nvml.count && nvml.handle && nvml.uuid && nvml.processes)
 		return true;
 	say("warn", "%s lacks a function: memory behind the handlers is not noticed",
@@ -157,6 +163,40 @@ static void read_time(struct source *s)
 	s->read_ns = now;
 }
 
+/* Reads what is only shown, once a second: power and temperature take the driver some time. */
+static void read_device(struct source *s)
+{
+	uint64_t now = wh_now_ns();
+	unsigned long long fixed, broken;
+	struct wh_device_figures *f = &s->out.device;
+	struct nvml_memory memory;
+	uint32_t v;
+
+	if (s->device_ns && now - s->device_ns < DEVICE_NS)
+		return;
+	s->device_ns = now;
+	*f = (struct wh_device_figures){ 0 };
+	if (nvml.memory && nvml.memory(s->handle, &memory) == NVML_OK) {
+		f->known |= WH_KNOWS_MEMORY;
+		f->memory_used = memory.used;
+	}
+	if (nvml.temperature && nvml.temperature(s->handle, NVML_GPU_TEMPERATURE, &v) == NVML_OK) {
+		f->known |= WH_KNOWS_TEMPERATURE;
+		f->temperature = v;
+	}
+	if (nvml.power && nvml.power(s->handle, &v) == NVML_OK) {
+		f->known |= WH_KNOWS_POWER;
+		f->power_mw = v;
+	}
+	if (nvml.errors &&
+	    nvml.errors(s->handle, NVML_CORRECTED, NVML_SINCE_LOADED, &fixed) == NVML_OK &&
+	    nvml.errors(s->handle, NVML_UNCORRECTED, NVML_SINCE_LOADED, &broken) == NVML_OK) {
+		f->known |= WH_KNOWS_ERRORS;
+		f->corrected = fixed;
+		f->uncorrected = broken;
+	}
+}
+
 static size_t packet_size(const struct wh_figures *f)
 {
 	return offsetof(struct wh_figures, figure) + f->count * sizeof(f->figure[0]);
@@ -186,6 +226,7 @@ int wh_figures_main(const char *library, const char *backend, unsigned int perio
 			if (!read_memory(s))
 				continue;
 			read_time(s);
+			read_device(s);
 			if (send(fd, &s->out, packet_size(&s->out), MSG_NOSIGNAL) < 0)
 				return 1;
 		}

@@ -26,6 +26,19 @@ struct wh_device {
 	struct wh_sm_split split;	/* split of its SMs, for spatial limits */
 };
 
+/* What the driver says of a device besides; it is shown, and decides nothing. */
+enum {
+	WH_KNOWS_MEMORY = 1, WH_KNOWS_TEMPERATURE = 2, WH_KNOWS_POWER = 4, WH_KNOWS_ERRORS = 8,
+};
+
+struct wh_device_figures {
+	uint32_t known;			/* WH_KNOWS_*, a bit each */
+	uint32_t temperature;		/* degrees Celsius */
+	uint64_t memory_used;		/* by everybody, bytes */
+	uint64_t power_mw;
+	uint64_t corrected, uncorrected;	/* ECC errors since the driver was loaded */
+};
+
 struct wh_limit_plan {
 	const struct wh_device *device;
 	unsigned int devices;

@@ -121,7 +121,7 @@ plan 38
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
-	wormhole.service wormhole-metrics.service wormhole-server@gpu0.service')" ""
+	wormhole.service wormhole-metrics.service wormhole-server@gpu0.service wormhole-textfile.timer')" ""
 is nothing_is_started_by_the_installation "$(state)" inactive
 # systemd measures, from 0 to 10, what a service could do that was taken over.
 quietly 'systemd-analyze security --no-pager --offline=true --threshold=40 wormhole-metrics.service'

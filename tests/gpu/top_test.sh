@@ -53,7 +53,7 @@ fi
 is calls_wait_for_it "$(seen "t['part']['throttled_percent'] > 0")" True
 is it_launches "$(seen "t['part']['launches_per_s'] > 0 and t['part']['cpu_percent'] > 0")" True
 is the_device_is_named "$(seen "len(o['devices']) >= 1 and o['devices'][0]['sms'] > 0")" True
-seconds() { metric 'wormhole_gpu_seconds_total{tenant="part",device="0"}'; }
+seconds() { metric "wormhole_gpu_seconds_total{tenant=\"part\",user=\"$(id -un)\",device=\"0\"}"; }
 first=$(seconds)
 grows() { # for ten seconds at most
 	for _ in $(seq 100); do

@@ -2,7 +2,8 @@
 /*
  * Stands in for libnvidia-ml.so.1 with one device, which FAKE_NVML_UUID names. The file
  * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every
- * call. If the file FAKE_NVML_CRASH exists, the process dies.
+ * call. If the file FAKE_NVML_CRASH exists, the process dies. The device has 5 GiB in use, 61
+ * degrees and 123.456 W, 3 errors that were corrected and 1 that was not.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,4 +91,32 @@ int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_sample *s, uint32
 					     .sm_percent = line[i].sm };
 	*n = i;
 	return NVML_OK;
+}
+
+int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
+{
+	(void)d;
+	*m = (struct nvml_memory){ .total = 8ull << 30, .free = 3ull << 30, .used = 5ull << 30 };
+	return NVML_OK;
+}
+
+int nvmlDeviceGetTemperature(nvml_device d, int sensor, uint32_t *v)
+{
+	(void)d;
+	*v = 61;
+	return sensor == NVML_GPU_TEMPERATURE ? NVML_OK : 2;
+}
+
+int nvmlDeviceGetPowerUsage(nvml_device d, uint32_t *v)
+{
+	(void)d;
+	*v = 123456;
+	return NVML_OK;
+}
+
+int nvmlDeviceGetTotalEccErrors(nvml_device d, int type, int since, unsigned long long *v)
+{
+	(void)d;
+	*v = type == NVML_CORRECTED ? 3 : 1;
+	return since == NVML_SINCE_LOADED ? NVML_OK : 2;
 }

@@ -31,7 +31,7 @@ is refusals_are_counted "$(field a "t['host_refused']")" 2
 next one
 is unpinned_memory_is_given_back "$(held a)" 16
 like it_is_in_the_table "$("$wormhole" stat a)" " 16.0M *100M "
-like and_in_prometheus "$("$wormhole" metrics)" '^wormhole_host_memory_limit_bytes{tenant="a"} 104857600'
+like and_in_prometheus "$("$wormhole" metrics)" '^wormhole_host_memory_limit_bytes{tenant="a",user="'"$(id -un)"'"} 104857600'
 "$wormhole" limit a --host-mem 80M
 next one
 await eval '[ "$(said one | wc -w)" = 4 ]'

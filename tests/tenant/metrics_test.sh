@@ -8,15 +8,26 @@
 
 metric() { "$wormhole" metrics | sed -n "s/^$1 //p"; }
 http() { /usr/bin/python3 "$WH_TOP/tests/tenant/http.py" "$@"; }
+user=$(id -un)
 status() { "$wormhole" metrics "$@" >/dev/null 2>&1; echo $?; }
 
-plan 32
+plan 36
 is without_a_server_it_is_down "$(metric wormhole_up)" 0
-serve
+export FAKE_NVML="$tmp/lines" FAKE_NVML_UUID="$("$wormhole" serve --backend softgpu --daemon >"$tmp/serve" 2>&1 &&
+	control '{"op":"info"}' | grep -o 'GPU-[0-9a-f-]*'; "$wormhole" stop)"
+: >"$FAKE_NVML"
+serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so"
 start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 copy=8388608 launch=7
 start b --tenant beta -- launch=3
 
+"$wormhole" tenant create theirs --user nobody
+ok the_driver_is_asked await eval '"$wormhole" metrics | grep -q "^wormhole_device_power"'
 "$wormhole" metrics >"$tmp/metrics"
+is a_tenant_has_its_user "$(metric 'wormhole_workers{tenant="theirs",user="nobody"}')" 0
+device='{device="0",name="Wormhole softgpu"'
+is devices_have_the_drivers_figures "$(sed -n "s/^wormhole_device_\(memory_used\|temp\|pow\|ecc\)[a-z_]*$device//p" "$tmp/metrics" | tr '\n' ';')" \
+	'} 5368709120;} 61;} 123.456;,kind="corrected"} 3;,kind="uncorrected"} 1;'
+like and_top_has_them "$(COLUMNS=200 "$wormhole" top --once --delay 0.1)" 'device 0: .* in use 5.0G  61 C  123 W  ECC errors 1'
 if [ -x "$WH_BUILD/promtool" ]; then
 	is promtool_finds_nothing "$("$WH_BUILD/promtool" check metrics <"$tmp/metrics" 2>&1; echo $?)" 0
 	is promtool_finds_what_is_wrong "$(sed 's/^wormhole_up 1/wormhole_up one/' "$tmp/metrics" |
@@ -26,13 +37,13 @@ else
 	skip promtool_finds_what_is_wrong "no build/promtool: tools/get-promtool.sh"
 fi
 is with_one_it_is_up "$(metric wormhole_up)" 1
-is memory_has_its_limit "$(metric 'wormhole_memory_limit_bytes{tenant="alpha",device="0"}')" 67108864
-is what_has_no_limit_has_no_series "$(grep -c '_limit_.*"beta",device' "$tmp/metrics")" 0
-is a_share_is_a_ratio "$(metric 'wormhole_sm_limit_ratio{tenant="alpha",device="0"}')" 0.50
-is launches_are_counted "$(metric 'wormhole_launches_total{tenant="alpha",device="0"}')" 7
-is copies_have_their_direction "$(metric 'wormhole_copied_bytes_total{tenant="alpha",direction="to_device"}')" 8388608
-like requests_say_who_waits "$(metric 'wormhole_requests_total{tenant="beta",kind="posted"}')" '^[1-9]'
-like workers_cpu_is_in_seconds "$(metric 'wormhole_cpu_seconds_total{tenant="alpha"}')" '^[0-9]*\.[0-9]\{9\}$'
+is memory_has_its_limit "$(metric 'wormhole_memory_limit_bytes{tenant="alpha",user="'$user'",device="0"}')" 67108864
+is what_has_no_limit_has_no_series "$(grep -c '_limit_.*"beta",.*device' "$tmp/metrics")" 0
+is a_share_is_a_ratio "$(metric 'wormhole_sm_limit_ratio{tenant="alpha",user="'$user'",device="0"}')" 0.50
+is launches_are_counted "$(metric 'wormhole_launches_total{tenant="alpha",user="'$user'",device="0"}')" 7
+is copies_have_their_direction "$(metric 'wormhole_copied_bytes_total{tenant="alpha",user="'$user'",direction="to_device"}')" 8388608
+like requests_say_who_waits "$(metric 'wormhole_requests_total{tenant="beta",user="'$user'",kind="posted"}')" '^[1-9]'
+like workers_cpu_is_in_seconds "$(metric 'wormhole_cpu_seconds_total{tenant="alpha",user="'$user'"}')" '^[0-9]*\.[0-9]\{9\}$'
 like and_the_servers "$(metric wormhole_server_cpu_seconds_total)" '^[0-9]*\.[0-9]\{9\}$'
 is every_metric_has_its_type "$(awk '/^# TYPE/ { t[$3] = 1 } /^wormhole/ { sub(/[{ ].*/, ""); if (!($0 in t)) print }' \
 	"$tmp/metrics")" ""

@@ -107,7 +107,7 @@ like a_vm_of_several_windows_is_not_enough "$(wormhole limit 1 --mem 1G 2>&1)" "
 like a_vm_that_is_not_there_is_a_failure "$(wormhole limit 9/window0 --mem 1G 2>&1; echo $?)" "^1$"
 like what_no_window_has_is_refused "$(wormhole limit 1/window0 --host-mem 1G 2>&1)" "neither --host-mem, --max-kernel nor --nccl"
 like stat_names_a_window_that_is_not_there "$(wormhole stat 1/window7 2>&1)" "no window 7, but 2 of them"
-like metrics_has_them "$(wormhole metrics)" '^wormhole_memory_limit_bytes{tenant="1/window0",device="0"} '$((80 * M))
+like metrics_has_them "$(wormhole metrics)" '^wormhole_memory_limit_bytes{tenant="1/window0",user="",device="0"} '$((80 * M))
 like top_has_them "$(COLUMNS=120 wormhole top --once --delay 0.1)" '^1/window1 .* 40%'
 
 # Clients may come and go, or send what makes no sense: the next client is served.
