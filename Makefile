@@ -12,7 +12,7 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-.PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
+.PHONY: all shm help deps install uninstall images demo test test-fast test-gpu gpu-parts test-kernel \
 	test-next test-upstream next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
@@ -64,6 +64,7 @@ help:
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
 #:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
+#: make uninstall   take away what `make install` put into the same PREFIX and DESTDIR
 #: make clean       remove what was built; kernels, Bochs and the compiler stay
 #: make distclean   remove build/
 
@@ -186,21 +187,27 @@ abi: build-hypercall-abi
 deb: shm
 	$(Q)$(MAKE) $(SUB) -C packaging deb
 
-# What `wormhole serve` and `run` need; it is built before, by its owner.
+# What `wormhole serve` and `run` need; it is built before, by its owner. It is laid out in build/
+# first, so that install.sh can say what was put where, in a folder of this make's own.
 PREFIX ?= /usr/local
-LIBDIR := $(DESTDIR)$(PREFIX)/lib/wormhole
+LAID = $(O)/install.$(shell echo $$PPID)
 install:
 	$(Q)test -x $(O)/host/wormhole || { echo "error: not built yet: make shm" >&2; exit 1; }
-	$(Q)install -D -t $(DESTDIR)$(PREFIX)/bin $(O)/host/wormhole
-	$(Q)install -D -t $(LIBDIR)/server $(O)/server/wormhole-server
-	$(Q)install -D -m 644 -t $(LIBDIR)/server $(O)/server/libwormhole-session.so
-	$(Q)mkdir -p $(LIBDIR)/client-stubs $(LIBDIR)/softgpu
-	$(Q)cp -P $(O)/client-stubs/*.so* $(LIBDIR)/client-stubs/
-	$(Q)cp -P $(O)/softgpu/*.so* $(LIBDIR)/softgpu/
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 host/wormhole.1
+	$(Q)install -D -t $(LAID)/bin $(O)/host/wormhole
+	$(Q)install -D -t $(LAID)/lib/wormhole/server $(O)/server/wormhole-server
+	$(Q)install -D -m 644 -t $(LAID)/lib/wormhole/server $(O)/server/libwormhole-session.so
+	$(Q)mkdir -p $(LAID)/lib/wormhole/client-stubs $(LAID)/lib/wormhole/softgpu
+	$(Q)cp -P $(O)/client-stubs/*.so* $(LAID)/lib/wormhole/client-stubs/
+	$(Q)cp -P $(O)/softgpu/*.so* $(LAID)/lib/wormhole/softgpu/
+	$(Q)install -D -m 644 -t $(LAID)/share/man/man1 host/wormhole.1
 	$(Q)$(O)/host/wormhole completion bash >$(O)/host/completion.bash
 	$(Q)install -D -m 644 $(O)/host/completion.bash \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/wormhole
+		$(LAID)/share/bash-completion/completions/wormhole
+	$(Q)tools/install.sh put '$(DESTDIR)' '$(PREFIX)' $(LAID)
+	$(Q)rm -rf $(LAID)
+
+uninstall:
+	$(Q)tools/install.sh remove '$(DESTDIR)' '$(PREFIX)'
 
 # Everything once more with -Werror, in a folder of its own; kernels are shared.
 style: deps

@@ -29,8 +29,9 @@ program=${WH_BUILD:-$top/build}/tests/limits/bin/gpu_share
 blocks=${BLOCKS:-1056}
 dir=$(mktemp -d)
 
+stop_server() { [ ! -S "$dir/s/server.sock" ] || "$wormhole" stop --dir="$dir/s"; }
 finish() {
-	[ ! -s "$dir/s/server.lock" ] || kill "$(cat "$dir/s/server.lock")" 2>/dev/null
+	stop_server 2>/dev/null
 	rm -rf "$dir"
 }
 trap finish EXIT
@@ -55,8 +56,7 @@ server() { # one|many
 	else
 		worker_cpus="0 $((cpus / 2 - 1))" client_cpus="$((cpus / 2)) $((cpus - 1))"
 	fi
-	[ ! -s "$dir/s/server.lock" ] || kill "$(cat "$dir/s/server.lock")"
-	while [ -S "$dir/s/server.sock" ]; do sleep 0.05; done
+	stop_server
 	on $worker_cpus "$wormhole" serve --dir="$dir/s" ${WH_BACKEND:+--backend="$WH_BACKEND"} \
 		--daemon >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
 	[ -n "${per_us:-}" ] || per_us=$(client calibrate)

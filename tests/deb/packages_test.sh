@@ -55,7 +55,7 @@ inside "apt-get remove -y wormhole-client" >"$tmp/log"
 is client_is_removed "$? $(inside 'ldconfig -p' | grep wormhole)" "0 "
 
 # --- Nothing is left --------------------------------------------------------------------------
-inside 'kill $(cat /run/wormhole/server.lock)'
+inside 'wormhole stop'
 inside "apt-get purge -y wormhole-host wormhole-libraries" >"$tmp/log"
 is host_is_removed "$?" 0
 inside "apt-get autoremove -y --purge" >"$tmp/log"
