@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * `wormhole logs`: shows the log of this machine's server (its own messages and its
- * workers'), all of it or the part about one tenant. Or it shows the console of a VM, where
+ * workers'), all of it or the part about one tenant. A server in the background has a file, one
+ * that systemd runs has the journal. Or it shows the console of a VM, where
  * the supervisor and the workers of a server VM write. Guests and workers can write
  * anything, so their output is treated as text only, and can do nothing to the terminal.
  */
@@ -10,13 +11,16 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "journal.h"
 #include "tenancy.h"
 #include "wormhole.h"
 
@@ -85,13 +89,22 @@ static const char *skip_time(const char *line)
 	return space && space - line == 24 && line[10] == 'T' ? space + 1 : line;
 }
 
+/* Skips "HOST NAME[PID]: ", which the journal puts between the time and the message. */
+static const char *skip_source(const char *line)
+{
+	const char *end = strstr(line, "]: ");
+
+	return end ? end + 3 : line;
+}
+
 /*
  * Accepts "worker of NAME: ..." and "LEVEL: tenant NAME: ...". A worker's own words come
  * after its tenant's name, so no worker can write into another tenant's log.
  */
-static bool is_about(const char *line, const char *tenant)
+static bool is_about(const char *line, const char *tenant, bool journal)
 {
-	const char *p = skip_time(line), *colon = strchr(p, ':'), *name;
+	const char *p = journal ? skip_source(line) : skip_time(line);
+	const char *colon = strchr(p, ':'), *name;
 
 	name = skip(p, "worker of ");
 	if (!name && colon)
@@ -103,6 +116,8 @@ static bool is_about(const char *line, const char *tenant)
 struct reader {
 	const struct logs_args *a;
 	FILE *f;
+	bool journal;		/* the lines are journalctl's */
+	char cursor[512];	/* of the journal: where the lines end; "": there were none */
 	bool wanted;		/* the current line is wanted; its beginning decides */
 	bool inside;
 	uint64_t seen;		/* wanted lines so far */
@@ -130,6 +145,16 @@ static void print_text(const char *text)
 	}
 }
 
+/* Is this no message, but journalctl's word where the next one is? */
+static bool is_cursor(struct reader *r, const char *text)
+{
+	const char *p = r->journal && !r->inside ? skip(text, WH_JOURNAL_CURSOR) : NULL;
+
+	if (p)
+		snprintf(r->cursor, sizeof(r->cursor), "%.*s", (int)strcspn(p, "\n"), p);
+	return p;
+}
+
 /*
  * Reads all lines that the file has now. @show is false to count them only. An incomplete
  * last line is shown as far as it is written.
@@ -139,8 +164,10 @@ static void read_lines(struct reader *r, bool show)
 	char text[LINE];
 
 	while (fgets(text, sizeof(text), r->f)) {
+		if (is_cursor(r, text))
+			continue;
 		if (!r->inside) {
-			r->wanted = !r->a->of || is_about(text, r->a->of);
+			r->wanted = !r->a->of || is_about(text, r->a->of, r->journal);
 			r->seen += r->wanted;
 		}
 		r->inside = !strchr(text, '\n');
@@ -183,6 +210,41 @@ static int follow(struct reader *r, const char *path)
 	return EXIT_DONE;
 }
 
+/* journalctl writes whole lines, so a line that has begun is read to its end. */
+static void show_more(struct reader *r, int out)
+{
+	struct pollfd p[2] = { { out, POLLIN, 0 }, { STDOUT_FILENO, 0, 0 } };
+
+	do {
+		read_lines(r, true);
+	} while ((poll(p, 2, -1) >= 0 || errno == EINTR) && !p[1].revents &&
+		 !(p[0].revents & (POLLHUP | POLLERR)));
+	read_lines(r, true);
+}
+
+/* Ends when nobody reads the output any more, by a signal, or with journalctl. */
+static int follow_journal(struct reader *r, const char *unit)
+{
+	int fds[2], status = -1;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC)) {
+		wh_error("journalctl cannot be followed: %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	pid = wh_journal_start(unit, r->cursor, fds[1]);
+	close(fds[1]);
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	fclose(r->f);
+	r->f = wh_must(fdopen(fds[0], "r"));
+	if (pid < 0)
+		return EXIT_FAILED;
+	show_more(r, fds[0]);
+	kill(pid, SIGTERM);
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) ? EXIT_FAILED : EXIT_DONE;
+}
+
 /* --- Which file ---------------------------------------------------------------------------- */
 
 static char *log_of_vm(uint64_t id)
@@ -209,7 +271,7 @@ static char *log_of_server(const char *dir)
 	if (!access(path, R_OK))
 		return path;
 	if (errno == ENOENT)
-		wh_error("%s: no server has run there in the background; one in the foreground writes where it was started",
+		wh_error("%s: no server has run there in the background or as a service; one in the foreground writes where it was started",
 			 path);
 	else
 		wh_error("%s: %s; only root and the server's user may read it", path, strerror(errno));
@@ -225,6 +287,25 @@ static bool is_tenant(const char *dir, const char *name)
 	return !access(path, F_OK);
 }
 
+/* Shows what there is by now. False: it is about a tenant that there neither is nor was. */
+static bool show_past(struct reader *r)
+{
+	const struct logs_args *a = r->a;
+
+	if (a->last != UINT64_MAX) {
+		read_lines(r, false);
+		r->from = r->seen > a->last ? r->seen - a->last : 0;
+		r->seen = 0;
+		r->inside = false;
+		rewind(r->f);
+	}
+	read_lines(r, true);
+	if (!a->of || r->seen || is_tenant(a->dir, a->of))
+		return true;
+	wh_error("there is no tenant '%s', and nothing about it was written", a->of);
+	return false;
+}
+
 static int show(const struct logs_args *a, const char *path)
 {
 	struct reader r = { .a = a, .f = fopen(path, "re") };
@@ -234,20 +315,25 @@ static int show(const struct logs_args *a, const char *path)
 		wh_error("%s: %s", path, strerror(errno));
 		return EXIT_FAILED;
 	}
-	if (a->last != UINT64_MAX) {
-		read_lines(&r, false);
-		r.from = r.seen > a->last ? r.seen - a->last : 0;
-		r.seen = 0;
-		r.inside = false;
-		rewind(r.f);
-	}
-	read_lines(&r, true);
-	if (a->of && !r.seen && !is_tenant(a->dir, a->of)) {
-		wh_error("there is no tenant '%s', and nothing about it was written", a->of);
+	if (!show_past(&r))
 		rc = EXIT_FAILED;
-	} else if (a->follow) {
+	else if (a->follow)
 		rc = follow(&r, path);
-	}
+	fclose(r.f);
+	return rc;
+}
+
+static int show_journal(const struct logs_args *a, const char *unit)
+{
+	struct reader r = { .a = a, .f = wh_journal_read(unit), .journal = true };
+	int rc = EXIT_DONE;
+
+	if (!r.f)
+		return EXIT_FAILED;
+	if (!show_past(&r))
+		rc = EXIT_FAILED;
+	else if (a->follow)
+		rc = follow_journal(&r, unit);
 	fclose(r.f);
 	return rc;
 }
@@ -255,13 +341,16 @@ static int show(const struct logs_args *a, const char *path)
 int cmd_logs(int argc, char **argv)
 {
 	struct logs_args a = { .last = UINT64_MAX };
-	char *path;
+	char *path = NULL, *unit;
 	int rc;
 
 	wh_parse(&argp, argc, argv, 0, &a);
 	a.dir = wh_server_dir(a.dir);
-	path = a.vm ? log_of_vm(a.vm) : log_of_server(a.dir);
-	rc = path ? show(&a, path) : EXIT_FAILED;
+	unit = a.vm ? NULL : wh_journal_of(a.dir);
+	if (!unit)
+		path = a.vm ? log_of_vm(a.vm) : log_of_server(a.dir);
+	rc = unit ? show_journal(&a, unit) : path ? show(&a, path) : EXIT_FAILED;
 	free(path);
+	free(unit);
 	return rc;
 }

@@ -17,6 +17,7 @@
 
 struct serve_args {
 	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid, *sm_group;
+	const char *unit;
 	char *libraries;	/* folders, separated by colons */
 	bool background;
 	struct wh_limit_list limits;
@@ -24,7 +25,7 @@ struct serve_args {
 
 enum {
 	KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES,
-	KEY_UID, KEY_SM_GROUP,
+	KEY_UID, KEY_SM_GROUP, KEY_JOURNAL,
 };
 
 static const struct argp_option options[] = {
@@ -34,6 +35,7 @@ static const struct argp_option options[] = {
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
+	{ "journal", KEY_JOURNAL, "UNIT", 0, "(in a unit of systemd, of Type=notify) messages go to the journal of this unit, where `wormhole logs' finds them", 0 },
 	{ "sm-group", KEY_SM_GROUP, "SMS", 0, "shares of policy spatial in groups of so many SMs, a multiple of 2 (default: as few as the driver's own groups have); in groups below that size no clusters of more than 2 thread blocks run", 0 },
 	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default: the libnvidia-ml.so.1 beside the driver), or none", 0 },
 	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a tenant that the driver may count beyond the limit (default 1G)", 0 },
@@ -64,6 +66,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_BACKEND: a->backend = arg; return 0;
 	case KEY_SOCKET: a->socket = arg; return 0;
 	case KEY_DAEMON: a->background = true; return 0;
+	case KEY_JOURNAL: a->unit = arg; return 0;
 	case KEY_LIBRARIES: add_folder(a, arg); return 0;
 	case KEY_UID:
 		if (strcmp(arg, "none"))
@@ -85,6 +88,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (wh_limit_bytes(arg, &bytes))
 			argp_error(state, "--slack: '%s' is not a size such as 1G", arg);
 		a->slack = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->background && a->unit)
+			argp_error(state, "--journal '%s': not with --daemon, whose messages go to DIR/server.log", a->unit);
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -161,7 +168,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(29 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(31 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -213,6 +220,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--slack", a->slack);
 	add(&w, "--worker-uid", a->worker_uid);
 	add(&w, "--sm-group", a->sm_group);
+	add(&w, "--journal", a->unit);
 	if (a->limits.has_host) {
 		snprintf(host, sizeof(host), "%" PRIu64, a->limits.host);
 		add(&w, "--host-mem", host);

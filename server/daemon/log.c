@@ -39,11 +39,16 @@ static struct kind kinds[KINDS];
 static uint64_t keys[KINDS];	/* key of each kind, so that a search touches little memory */
 static unsigned int used;	/* number of kinds in use, which are the first ones */
 
-static bool times;
+static bool times, levels;
 
 void wh_log_times(void)
 {
 	times = true;
+}
+
+void wh_log_levels(void)
+{
+	levels = true;
 }
 
 static const char *time_text(void)
@@ -55,6 +60,14 @@ static const char *time_text(void)
 	return text;
 }
 
+/* The journal has its own times, and takes levels as syslog numbers them. */
+static const char *prefix(const char *level)
+{
+	if (!levels)
+		return times ? time_text() : "";
+	return !strcmp(level, "error") ? "<3>" : !strcmp(level, "warn") ? "<4>" : "<6>";
+}
+
 void wh_say(const char *level, const char *fmt, ...)
 {
 	char text[700];
@@ -63,7 +76,8 @@ void wh_say(const char *level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "%s%s: %s\n", times ? time_text() : "", level, text);
+	wh_log_file_bound();
+	fprintf(stderr, "%s%s: %s\n", prefix(level), level, text);
 }
 
 /* --- Limits ------------------------------------------------------------------------- */

@@ -76,7 +76,8 @@ static const char help[] =
 "                     one of them; none: as root. Default: $WORMHOLE_WORKER_UID, else such numbers\n"
 "  --protection       say what workers would have and lack here, and end\n"
 "  --daemon           go to the background once clients can connect; messages then go\n"
-"                     to DIR/server.log\n";
+"                     to DIR/server.log\n"
+"  --journal UNIT     messages go to the journal of this unit of systemd\n";
 
 /* --- Signals ------------------------------------------------------------------------ */
 
@@ -152,24 +153,15 @@ static int leave_terminal(void)
 
 static void close_terminal(int ready, int null)
 {
-	char path[PATH_MAX];
-	int log;
-
-	snprintf(path, sizeof(path), "%s/server.log", wh_server.dir);
-	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (log < 0)
-		wh_say("warn", "%s: %s; messages are lost", path, strerror(errno));
 	dup2(null, 0);
 	dup2(null, 1);
-	dup2(log < 0 ? null : log, 2);
+	wh_log_file(null);
 	wh_log_times();
 	if (write(ready, "", 1) != 1)
 		wh_say("warn", "nobody waits for the start any more");
 	close(ready);
 	if (null > 2)
 		close(null);
-	if (log > 2)
-		close(log);
 }
 
 /* --- Start and stop --------------------------------------------------------------- */
@@ -207,7 +199,8 @@ static bool start(char *err, size_t err_size)
 		snprintf(err, err_size, "%s: another server answers there", wh_server.socket);
 		return false;
 	}
-	return wh_probe(&wh_server, err, err_size) && wh_versions_start(err, err_size) &&
+	return wh_service_journal(wh_server.unit, err, err_size) &&
+	       wh_probe(&wh_server, err, err_size) && wh_versions_start(err, err_size) &&
 	       wh_tenants_start(err, err_size) && wh_control_start(err, err_size) &&
 	       watch_signals();
 }
@@ -242,6 +235,8 @@ static int serve(bool background)
 	fflush(stdout);
 	if (background)
 		close_terminal(ready, null);
+	else
+		wh_service_ready();
 	/* This child lives on and inherits our standard error, which is the log from here on. */
 	if (!wh_judge_start())
 		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
@@ -267,8 +262,8 @@ enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
-	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
-	OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
+	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL, OPT_HELP,
+	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
 	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
 };
@@ -291,6 +286,7 @@ static const struct option table[] = {
 	{ "worker-uid", required_argument, NULL, OPT_WORKER_UID },
 	{ "protection", no_argument, NULL, OPT_PROTECTION },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
+	{ "journal", required_argument, NULL, OPT_JOURNAL },
 	{ "help", no_argument, NULL, OPT_HELP },
 	/* Options that this program passes to itself. */
 	{ "resume", required_argument, NULL, OPT_RESUME },
@@ -428,6 +424,7 @@ static void set(int c)
 	case OPT_PART_FILE:	opt.worker.part = number("--part", optarg, INT_MAX); break;
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
+	case OPT_JOURNAL:	wh_server.unit = optarg; break;
 	case OPT_HELP:		fputs(help, stdout); exit(0);
 	case OPT_SERVE:
 		opt.role = WORKER;
@@ -541,8 +538,10 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		/* The terminal was left by the program before. */
-		if (wh_taken_flag(wh_handed("log"), "times"))
+		if (wh_taken_flag(wh_handed("log"), "times")) {
 			wh_log_times();
+			wh_log_file_taken();
+		}
 		return serve(opt.background && opt.state < 0);
 	}
 }

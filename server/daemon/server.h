@@ -36,6 +36,7 @@ struct wh_server {
 	/* bytes beyond a tenant's limit that are tolerated, since nobody can undo them */
 	uint64_t slack;
 	unsigned int period_ms;	/* time between two readings of the figures */
+	const char *unit;	/* whose journal gets the messages; NULL: none */
 	const char *worker_uid;	/* the first user of the tenants' own; "none"; NULL: chosen */
 	uint64_t host_memory;	/* of a tenant without a limit of its own; bytes, 0: no limit */
 	uint64_t max_kernel_ms;	/* the same for this limit; 0: no limit */
@@ -89,6 +90,7 @@ __attribute__((format(printf, 2, 3))) void wh_say(const char *level, const char 
 __attribute__((format(printf, 3, 4)))
 void wh_say_of(const char *subject, const char *level, const char *fmt, ...);
 void wh_log_times(void);	/* from now on each line begins with the time */
+void wh_log_levels(void);	/* from now on each begins with its level, for the journal */
 void wh_log_stop(void);		/* reports left-out lines that are not reported yet */
 
 /* The pipe into which the workers of a tenant write their messages. */
@@ -104,6 +106,19 @@ bool wh_log_pipe_open(struct wh_log_pipe *p, const char *name);	/* false: errno 
 /* Takes over a pipe that is open. False: errno. */
 bool wh_log_pipe_take(struct wh_log_pipe *p, const char *name, int out, int in);
 void wh_log_pipe_close(struct wh_log_pipe *p);
+
+/* --- log_file.c ---------------------------------------------------------------- */
+
+/* Makes DIR/server.log the standard error; `null` takes its place if it cannot be opened. */
+void wh_log_file(int null);
+void wh_log_file_taken(void);	/* it is that already, from the program before */
+void wh_log_file_bound(void);	/* call this before each line */
+
+/* --- service.c ------------------------------------------------------------------ */
+
+/* Messages go to the journal of this unit; NULL: they do not. False with one line in err. */
+bool wh_service_journal(const char *unit, char *err, size_t err_size);
+void wh_service_ready(void);	/* tells systemd, if it asks for that */
 
 /* --- admit.c -------------------------------------------------------------------- */
 

@@ -83,7 +83,7 @@ boot)
 	exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
 	;;
 esac
-packages=systemd,systemd-sysv,dbus,udev,logrotate
+packages=systemd,systemd-sysv,dbus,udev
 . "$top/tests/deb/bare.sh"
 trap '[ -z "$first" ] || kill -9 "$first"; wait; umount -R "$tmp"' EXIT
 first=
@@ -117,7 +117,7 @@ await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
 
-plan 38
+plan 43
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
@@ -139,7 +139,7 @@ is with_the_options_of_etc_default_it_starts "$? $(state)" "0 active"
 like and_a_program_runs_as_a_tenant "$(runs)" "^vectorAdd: PASS"
 like whose_workers_have_all_protections "$(inside 'wormhole stat' | grep -v '^$')" \
 	"^workers are protected by: user calls files network"
-is and_nothing_is_refused_to_it "$(grep -c 'not permitted\|Permission denied\|Read-only' "$root/run/wormhole/server.log")" 0
+is and_nothing_is_refused_to_it "$(inside 'journalctl -u wormhole' | grep -c 'not permitted\|Permission denied\|Read-only')" 0
 quietly 'systemctl start wormhole-metrics'
 figures='import urllib.request as u; print(u.urlopen("http://127.0.0.1:9477/metrics", timeout=10).read().decode())'
 await_here eval 'nsenter -t "$first" -n /usr/bin/python3 -c "$figures" >"$tmp/figures" 2>&1'
@@ -154,23 +154,23 @@ fi
 quietly 'systemctl daemon-reload'
 like also_when_units_were_read_anew "$(runs)" "^vectorAdd: PASS"
 
-# The log grows while a tenant's worker says something; any run of logrotate moves it away beyond
-# 10 MB.
-log=$root/run/wormhole/server.log
+# Its log is the journal, where `wormhole logs` looks.
 mkfifo "$root/tmp/stay"
-inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready wait </tmp/stay' >"$tmp/client" &
+inside 'wormhole run --mem 64M --tenant alpha -- /opt/client alloc=4096 ready wait </tmp/stay' >"$tmp/client" &
 exec 5>"$root/tmp/stay"
 await_here grep -q ready "$tmp/client"
 worker=$(pgrep -f -- --serve)
-inside 'wormhole logs --follow' >"$tmp/follow" &
-says() { echo "$1" >"/proc/$worker/fd/2"; await "grep -q 'worker of .*: $1' /run/wormhole/server.log"; }
-says before
-yes 'a line of a log that is long by now' | head -c 11000000 >>"$log"
-quietly 'systemctl start logrotate'
-is its_log_is_rotated "$? $(zcat "$log.1.gz" | grep -c 'worker of .*: before')" "0 1"
-says after
-is and_goes_on_at_its_beginning "$(head -n 1 "$log" | sed 's/.*worker of [^:]*: //')" after
-ok as_does_who_follows_it await_here grep -q 'worker of .*: after' "$tmp/follow"
+says() { echo "$1" >"/proc/$worker/fd/2"; await "journalctl -u wormhole | grep -q 'worker of alpha: $1'"; }
+ok its_messages_are_in_the_journal says before
+is and_in_no_file "$(ls "$root/run/wormhole/server.log" 2>/dev/null)" ""
+is with_their_levels "$(inside 'journalctl -u wormhole -p warning -o cat' | grep -c 'info: ')" 0
+like wormhole_logs_finds_them "$(inside 'wormhole logs')" 'worker of alpha: before$'
+is and_a_tenants_alone "$(inside 'wormhole logs alpha' | sed 's/.*]: //')" "worker of alpha: before"
+is the_last_of_them_are_counted "$(says two; inside 'wormhole logs alpha --lines 1' | sed 's/.*]: //')" "worker of alpha: two"
+inside 'wormhole logs alpha --follow --lines 0' >"$tmp/follow" &
+follows() { echo after >"/proc/$worker/fd/2"; grep -q 'worker of alpha: after$' "$tmp/follow"; }
+ok and_those_to_come_are_followed await_here follows
+is without_those_that_were "$(grep -c 'before\|two' "$tmp/follow")" 0
 exec 5>&-
 
 was=$(inside 'systemctl show -P MainPID wormhole')

@@ -42,6 +42,10 @@ void wh_loop_every(unsigned int ms, void (*fn)(void))
 	(void)ms, (void)fn;
 }
 
+void wh_log_file_bound(void)
+{
+}
+
 /* --------------------------------------------------------------------------------------- */
 
 static void say(unsigned int tenant)

@@ -10,8 +10,9 @@ logs() { "$wormhole" logs "$@" 2>&1; }
 worker() { field "$1" "t['workers'][0]['pid']"; }
 has() { logs "$1" | grep -q "$2"; }
 
-plan 14
+plan 20
 like without_a_server_there_is_no_log "$(logs)" "no server has run there in the background"
+like no_journal_is_taken_for_one "$("$wormhole" serve --backend softgpu --journal x.service 2>&1)" "error: --journal x.service: standard error is not the journal"
 serve
 start a --tenant alpha -- alloc=4096
 start b --tenant beta -- alloc=4096
@@ -37,6 +38,24 @@ ok what_comes_is_shown await eval "grep -q 'worker of alpha: more' '$tmp/follow'
 is and_nothing_else "$(grep -vc ': more$\|left out' "$tmp/follow")" 0
 kill $following
 ok it_ends_when_nobody_reads timeout 10 sh -c '"$1" logs alpha --follow | head -n 1' sh "$wormhole"
+
+# The file grows while the worker says something, and becomes short beyond 10 MB.
+log=$WORMHOLE_DIR/server.log
+says() { echo "$1" >"/proc/$(worker alpha)/fd/2"; grep -q "worker of alpha: $1\$" "$2"; }
+await says early "$log"
+"$wormhole" logs alpha --follow --lines 0 >"$tmp/follow" &
+following=$!
+yes 'a line of a log that is long by now' | head -c 11000000 >>"$log"
+ok a_long_log_begins_anew await says late "$log"
+ok and_is_short [ "$(stat -c %s "$log")" -lt 100000 ]
+ok what_it_had_is_beside_it grep -q "worker of alpha: early$" "$log.1"
+ok who_follows_it_goes_on await says late "$tmp/follow"
+kill $following
+rm "$log.1" && mkdir "$log.1"
+yes 'a line of a log that is long by now' | head -c 11000000 >>"$log"
+ok without_room_for_a_copy_it_begins_anew_and_says_so await eval "says last '$log' &&
+	grep -q 'server.log.1: Is a directory; 11[0-9]* bytes of messages are lost' '$log'"
+rmdir "$log.1"
 rm "$WORMHOLE_DIR/server.log"
 is what_is_not_there_is_a_failure "$("$wormhole" logs alpha >/dev/null 2>&1; echo $?)" 1
 finish
