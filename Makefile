@@ -13,7 +13,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 .PHONY: all shm help deps install uninstall images demo test test-fast test-gpu gpu-parts test-kernel \
-	test-next test-upstream next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
+	test-next test-upstream next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb apt-repository bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
@@ -61,6 +61,7 @@ help:
 #: make gpu-kernel  the kernel of a server VM and its module, for `wormhole image gpu` (minutes)
 #: make kvm-modules  KVM's modules with the series for Debian's own kernel (KDIR: its headers)
 #: make deb         Debian packages, in build/deb/ (docs/install.md)
+#: make apt-repository KEY=NAME  a repository of apt of these packages (APT: its folder), signed
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
 #:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
@@ -68,9 +69,16 @@ help:
 #: make clean       remove what was built; kernels, Bochs and the compiler stay
 #: make distclean   remove build/
 
-# Who only runs programs on this machine, and their tests, needs less; so does the demo.
+# Who only runs programs on this machine, and their tests, needs less; so do packages and the demo.
 GOALS := $(or $(MAKECMDGOALS),all)
-DEPS  ?= $(if $(filter-out shm install gpu-parts test-gpu bench-gpu,$(GOALS)),$(if $(filter-out demo,$(GOALS)),all,demo),shm)
+NEED_SHM := shm install gpu-parts test-gpu bench-gpu
+ifeq ($(filter-out $(NEED_SHM),$(GOALS)),)
+DEPS ?= shm
+else ifeq ($(filter-out $(NEED_SHM) deb,$(GOALS)),)
+DEPS ?= deb
+else
+DEPS ?= $(if $(filter-out demo,$(GOALS)),all,demo)
+endif
 deps:
 	$(Q)tools/install-deps.sh $(DEPS)
 
@@ -184,8 +192,14 @@ abi: build-hypercall-abi
 	$(Q)$(MAKE) $(SUB) -C tests/patches
 	$(Q)tests/run.sh patches
 
-deb: shm
+deb: deps
 	$(Q)$(MAKE) $(SUB) -C packaging deb
+
+# Of the packages in build/deb/ (DEBS: of another folder).
+DEBS ?= $(O)/deb
+APT  ?= $(O)/apt
+apt-repository:
+	$(Q)packaging/apt-repository.sh '$(DEBS)' '$(APT)' '$(KEY)'
 
 # What `wormhole serve` and `run` need; it is built before, by its owner. It is laid out in build/
 # first, so that install.sh can say what was put where, in a folder of this make's own.

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [--list] [all|shm|demo|none]: installs what a Debian 12 machine lacks to
+# install-deps.sh [--list] [all|shm|demo|deb|none]: installs what a Debian 12 machine lacks to
 # build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`: those above
-# its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh; the demo needs
-# none), and for `all` promtool (get-promtool.sh). If nothing is missing, it ends quickly.
+# its line; `deb`: those of shm and its own), NVIDIA's compiler (get-nvcc.sh) and headers
+# (get-headers.sh; the demo needs none), and for `all` promtool (get-promtool.sh). If nothing is
+# missing, it ends quickly.
 # `--list` only names the missing packages; `none` installs no packages.
 set -eu
 
@@ -15,8 +16,9 @@ group=${1:-all}
 case $group in
 all) rest= ;;
 demo) rest='/^# --- demo:/,$d;' ;;
+deb) rest='/^# --- shm:/,/^# --- deb:/d; /^# --- deb:/,$d;' ;;
 shm | none) rest='/^# --- shm:/,$d;' ;;
-*) echo "error: '$group' is none of all, shm, demo, none" >&2; exit 2 ;;
+*) echo "error: '$group' is none of all, shm, demo, deb, none" >&2; exit 2 ;;
 esac
 
 wanted() {

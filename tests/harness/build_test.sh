@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The test promises what the top Makefile would do (make -n): that folders share its jobs, and
-# that `make shm` and `make demo` build only what they need.
+# that `make shm`, `make deb` and `make demo` build only what they need.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -12,7 +12,7 @@ has() { echo "$1" | grep -q -e "$2"; }
 
 tmp=$(mktemp)
 trap 'rm -f "$tmp"' EXIT
-plan 12
+plan 14
 out=$(would -j2 all)
 is all_can_be_planned $? 0
 # Only a recipe that make recognizes as a make runs under -n, and gets jobs.
@@ -22,6 +22,11 @@ out=$(would shm)
 is shm_can_be_planned $? 0
 ok shm_builds_the_server has "$out" '-C server$'
 is shm_needs_no_kernel_no_image_no_test \
+	"$(echo "$out" | grep -E -e 'build-kernel|bochs|mkinitramfs|-C tests' | head -n 3)" ""
+
+out=$(would deb)
+ok packages_install_what_they_need_alone has "$out" 'install-deps.sh deb$'
+is packages_need_no_kernel_no_image_no_test \
 	"$(echo "$out" | grep -E -e 'build-kernel|bochs|mkinitramfs|-C tests' | head -n 3)" ""
 
 out=$(would -j2 demo)
