@@ -17,13 +17,14 @@ need_built "$program" "$fixed"
 cp "$program" "$root/opt/program"
 cp "$fixed" "$root/opt/static"
 
-plan 21
+plan 27
 files >"$tmp/files"
 installed >"$tmp/packages"
 
 # --- A tenant in three commands ------------------------------------------------------------
-out=$(inside "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb")
+out=$(inside "apt-get install -y ./wormhole-host_*.deb ./wormhole-libraries_*.deb")
 like packages_of_a_host_are_installed "$? $out" "^Setting up wormhole-host"
+is with_what_programs_need_alone "$(installed | comm -13 "$tmp/packages" - | tr '\n' ' ')" "libcjson1 wormhole-host wormhole-libraries "
 is nothing_is_started_by_that "$(inside 'ls /run/wormhole 2>/dev/null')" ""
 inside "wormhole serve --backend softgpu --daemon" >"$tmp/serve"
 is programs_are_served_over_softgpu "$?" 0
@@ -51,13 +52,22 @@ like every_program_is_led_to_the_server "$? $out" "^0 vectorAdd: PASS"
 out=$(inside ". /etc/profile && /opt/static")
 like one_with_a_static_runtime_in_a_login_shell "$? $out" "^0 vectorAdd: PASS"
 like and_in_a_unit "$(inside 'env $(cat /usr/lib/wormhole/client/client.env) /opt/static')" "^vectorAdd: PASS"
-inside "apt-get remove -y wormhole-client" >"$tmp/log"
+# A login shell that goes on: bash asks what to do before each prompt, and has no terminal here.
+inside "bash -lic 'apt-get remove -y wormhole-client >/dev/null; eval \"\$PROMPT_COMMAND\"; ls /opt; env'" >"$tmp/shell"
 is client_is_removed "$? $(inside 'ldconfig -p' | grep wormhole)" "0 "
 
+is a_shell_that_had_its_variables_goes_on "$(sed -n '/^program$/,$p' "$tmp/shell" | grep -c 'ld.so\|^LD_') $(grep -c '^program$' "$tmp/shell")" "0 1"
+
 # --- Nothing is left --------------------------------------------------------------------------
-inside 'wormhole stop'
+# The server that was started by hand runs still. There are devices for containers, and one whose
+# server was killed.
+inside 'wormhole cdi --share carol --mem 64M --sm 10; touch /run/cdi/wormhole-dead.json
+	printf /run/cdi/wormhole-dead.json >/run/wormhole/tenants/dead.cdi; touch /etc/wormhole/gpu0.conf' >"$tmp/log"
+is there_are_devices_of_three_kinds "$(ls "$root/run/cdi" | tr '\n' ' ')" "wormhole-alice.json wormhole-dead.json wormhole-share-carol.json "
 inside "apt-get purge -y wormhole-host wormhole-libraries" >"$tmp/log"
 is host_is_removed "$?" 0
+is no_process_of_it_is_left "$(cat "$root"/proc/[0-9]*/comm 2>/dev/null | grep wormhole)" ""
+is nor_a_file_of_a_server_or_of_containers "$(cd "$root/run" && find . -name '*wormhole*' -o -name cdi)" ""
 inside "apt-get autoremove -y --purge" >"$tmp/log"
 is no_package_is_left "$(installed | comm -13 "$tmp/packages" -)" ""
 is no_file_is_left "$(files | comm -13 "$tmp/files" -)" ""
@@ -65,8 +75,11 @@ is and_none_is_lost "$(files | comm -23 "$tmp/files" -)" ""
 
 # --- Debian's own check of packages --------------------------------------------------------
 if command -v lintian >/dev/null; then
-	is lintian_finds_no_error "$(lintian --allow-root "$build"/deb/*.deb 2>&1 | grep '^E:')" ""
+	lintian --allow-root -I --tag-display-limit 0 "$build"/deb/*.deb >"$tmp/lintian" 2>&1
+	is lintian_finds_no_error_and_no_warning "$(grep '^[EW]:' "$tmp/lintian")" ""
+	is and_all_programs_have_debians_flags "$(grep ' hardening-' "$tmp/lintian")" ""
 else
-	skip lintian_finds_no_error "no lintian here"
+	skip lintian_finds_no_error_and_no_warning "no lintian here"
+	skip and_all_programs_have_debians_flags "no lintian here"
 fi
 finish
