@@ -29,7 +29,7 @@ program=${WH_BUILD:-$top/build}/tests/limits/bin/gpu_share
 blocks=${BLOCKS:-1056}
 dir=$(mktemp -d)
 
-stop_server() { [ ! -S "$dir/s/server.sock" ] || "$wormhole" stop --dir="$dir/s"; }
+stop_server() { [ ! -S "$dir/s/server.sock" ] || "$wormhole" stop --force --dir="$dir/s"; }
 finish() {
 	stop_server 2>/dev/null
 	rm -rf "$dir"

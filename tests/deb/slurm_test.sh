@@ -48,7 +48,7 @@ like and_runs_a_program_as_a_tenant "$? $out" "^0 .*"
 like that_computes "$out" "vectorAdd: PASS"
 out=$(as_user "srun --gpu-mem=600M ./train")
 like more_than_there_is_is_refused "$out" "not available"
-inside 'service slurmd stop; service slurmctld stop; service munge stop; wormhole stop' >"$tmp/log"
+inside 'service slurmd stop; service slurmctld stop; service munge stop; wormhole stop --force' >"$tmp/log"
 inside "apt-get purge -y wormhole-slurm" >"$tmp/log"
 rc=$?
 # More than one mount is below it.
