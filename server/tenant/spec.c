@@ -139,6 +139,57 @@ struct wh_limit_spec *wh_limit_of(struct wh_limit_list *l, int device)
 	return &l->spec[l->n++];
 }
 
+static void merge_spec(struct wh_limit_spec *to, const struct wh_limit_spec *s)
+{
+	if (s->has_memory) {
+		to->has_memory = 1;
+		to->memory = s->memory;
+	}
+	if (s->has_sm) {
+		to->has_sm = 1;
+		to->sm_percent = s->sm_percent;
+	}
+	if (s->has_policy) {
+		to->has_policy = 1;
+		to->sm_policy = s->sm_policy;
+	}
+}
+
+/* Takes from the entries of single devices what was now said for all. */
+static void forget_single(struct wh_limit_list *l, const struct wh_limit_spec *all)
+{
+	int i;
+
+	for (i = 0; i < l->n; i++) {
+		if (l->spec[i].device == WH_ALL_DEVICES)
+			continue;
+		l->spec[i].has_memory &= !all->has_memory;
+		l->spec[i].has_sm &= !all->has_sm;
+		l->spec[i].has_policy &= !all->has_policy;
+	}
+}
+
+void wh_limit_merge(struct wh_limit_list *l, const struct wh_limit_list *later)
+{
+	int i;
+
+	for (i = 0; i < later->n; i++)
+		if (later->spec[i].device == WH_ALL_DEVICES)
+			forget_single(l, &later->spec[i]);
+	for (i = 0; i < later->n; i++)
+		merge_spec(wh_limit_of(l, later->spec[i].device), &later->spec[i]);
+	if (later->has_host) {
+		l->has_host = 1;
+		l->host = later->host;
+	}
+	if (later->has_kernel) {
+		l->has_kernel = 1;
+		l->kernel_ms = later->kernel_ms;
+	}
+	if (later->nccl != WH_NCCL_UNSAID)
+		l->nccl = later->nccl;
+}
+
 /* --- DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY ------------------------------------- */
 
 static int take_word(struct wh_limit_spec *s, const char *key, const char *value,

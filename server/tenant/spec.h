@@ -53,6 +53,8 @@ int wh_limit_policy(const char *text, uint32_t *policy);
 const char *wh_limit_policy_name(uint32_t policy);
 /* Returns the list's entry for the device, and makes it if there is none. */
 struct wh_limit_spec *wh_limit_of(struct wh_limit_list *l, int device);
+/* Amends the list by what was said later: what holds for all devices replaces what held for one. */
+void wh_limit_merge(struct wh_limit_list *l, const struct wh_limit_list *later);
 /*
  * Reads "0:mem=2G,sm=30,policy=both" into the list; without the number it holds for all devices
  * ("mem=2G"). 0, or -1 with one line in err.

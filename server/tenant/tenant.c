@@ -90,6 +90,19 @@ static void bound_bucket(struct wh_sm_bucket *b)
 		b->tokens_ns = LEAST_TOKENS_NS;
 }
 
+int64_t wh_bucket_after(int64_t tokens, uint64_t ns, uint32_t percent)
+{
+	const uint64_t longest = (uint64_t)-LEAST_TOKENS_NS * 100;	/* pays any debt */
+	struct wh_sm_bucket b = { .tokens_ns = tokens };
+	int64_t most = MOST_TOKENS_NS * percent / 100, more;
+
+	bound_bucket(&b);
+	more = (int64_t)((ns < longest ? ns : longest) * percent / 100);
+	if (b.tokens_ns >= most)
+		return most;
+	return b.tokens_ns + more < most ? b.tokens_ns + more : most;
+}
+
 static void free_account(struct wh_worker_usage *w)
 {
 	uint64_t generation = w->generation;

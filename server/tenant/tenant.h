@@ -261,6 +261,11 @@ int wh_tenant_map_again(void *page, size_t size, int fd);
  * a share can have saved up or owe. The sums of ended workers stay.
  */
 int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id);
+/*
+ * What the bucket of a share of `percent` has after `ns` without work, with `tokens` before: it
+ * fills, and no credit or debt is beyond what a share can have.
+ */
+int64_t wh_bucket_after(int64_t tokens, uint64_t ns, uint32_t percent);
 /* Frees all accounts that do not belong to these workers (a bit each). */
 void wh_tenant_accounts_only(struct wh_tenant_usage *u, uint64_t workers);
 void wh_seat_init(struct wh_seat *s);
