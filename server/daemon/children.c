@@ -61,6 +61,7 @@ void wh_close_in_child(void)
 	/* What follows may take a while, and the server may be killed meanwhile. */
 	wh_loop_leave();
 	wh_unlock_dir();
+	wh_keep_leave();
 	setsid();
 	dup2(null, 0);
 	dup2(null, 1);

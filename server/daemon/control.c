@@ -281,42 +281,16 @@ static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, siz
 	return true;
 }
 
-/* Reads a device: a number, or a UUID as the driver writes it. -1 and one line in err. */
-static int device_of(const cJSON *item, char *err, size_t err_size)
-{
-	const char *uuid = cJSON_GetStringValue(item);
-	unsigned int d;
-
-	for (d = 0; d < wh_server.devices; d++)
-		if (uuid ? !strcasecmp(uuid, wh_server.device[d].uuid) :
-			   cJSON_IsNumber(item) && item->valuedouble == d)
-			return (int)d;
-	if (uuid)
-		snprintf(err, err_size, "devices: '%.60s' is no UUID of this server's; `wormhole stat' has numbers, "
-			 "the driver's `nvidia-smi -L' UUIDs", uuid);
-	else
-		snprintf(err, err_size, "devices: each is to be a UUID or a number; this server has 0 to %u",
-			 wh_server.devices - 1);
-	return -1;
-}
-
 /* Reads devices, a bit each; *out is 0 if none are named. */
 static bool take_devices(const cJSON *o, uint32_t *out, char *err, size_t err_size)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "devices"), *item;
-	int d;
 
 	*out = 0;
-	cJSON_ArrayForEach(item, list) {
-		d = device_of(item, err, err_size);
-		if (d < 0)
+	cJSON_ArrayForEach(item, list)
+		if (!wh_devices_add(out, cJSON_GetStringValue(item),
+				    cJSON_IsNumber(item) ? item->valuedouble : -1, err, err_size))
 			return false;
-		if (*out & 1u << d) {
-			snprintf(err, err_size, "devices: device %d is said twice", d);
-			return false;
-		}
-		*out |= 1u << d;
-	}
 	if (!list || *out)
 		return true;
 	snprintf(err, err_size, "devices: an empty list; leave it out for all devices");
@@ -387,6 +361,34 @@ static bool take_process(const struct connection *c, const cJSON *o, int *pidfd,
 	return false;
 }
 
+/* Keeps the tenant, or deletes it: its creator was promised one that stays. */
+static bool keep_it(struct wh_tenant *t, char *err, size_t err_size)
+{
+	char ignored[WH_CONTROL_ERROR];
+
+	if (wh_keep_add(t, err, err_size))
+		return true;
+	wh_tenant_delete(t, true, ignored, sizeof(ignored));
+	return false;
+}
+
+static bool takes_keep(const cJSON *o, const struct wh_tenant_request *r, bool *keep, char *err,
+		       size_t err_size)
+{
+	*keep = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "keep"));
+	if (!*keep || (!r->ephemeral && !r->bounded && r->name && *r->name))
+		return true;
+	snprintf(err, err_size, "keep: a tenant that is kept has a name, and is neither ephemeral nor bounded");
+	return false;
+}
+
+/* Tells what the client should know of a request that was done. */
+static void add_note(cJSON *o, const char *note)
+{
+	if (*note)
+		cJSON_AddStringToObject(o, "note", note);
+}
+
 static cJSON *create(struct connection *c, const cJSON *o)
 {
 	struct wh_tenant_request r = { .name = string_of(o, "tenant"), .uid = geteuid() };
@@ -394,12 +396,13 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	char err[WH_CONTROL_ERROR];
 	cJSON *out;
 	double uid = 0;
-	bool has, named_pid;
+	bool has, named_pid, kept;
 	int pidfd;
 
 	r.bounded = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "bounded"));
 	r.ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
-	if (!number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
+	if (!takes_keep(o, &r, &kept, err, sizeof(err)) ||
+	    !number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
 	    !take_limits(o, &r.limits, err, sizeof(err)) ||
 	    !take_devices(o, &r.devices, err, sizeof(err)) ||
 	    !take_host(o, &r.limits, err, sizeof(err)) ||
@@ -421,12 +424,18 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	/* In case of an error the tenant ends with the connection. */
 	if (r.ephemeral && !keep(c, t, pidfd) && named_pid)
 		return failure("pid: out of memory; nobody would see that process end");
+	if (kept && !keep_it(t, err, sizeof(err)))
+		return failure(err);
 	out = success();
+	if (kept)
+		add_note(out, err);
 	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
 	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
 	/* A client that is told of a failure must not have a tenant. */
-	if (no_memory && !c->kept)
+	if (no_memory && !c->kept) {
+		wh_keep_forget(wh_tenant_name(t), err, sizeof(err));
 		wh_tenant_delete(t, true, err, sizeof(err));
+	}
 	return out;
 }
 
@@ -435,23 +444,53 @@ static cJSON *set(struct connection *c, const cJSON *o)
 	struct wh_limit_list list = { .n = 0 };
 	char err[WH_CONTROL_ERROR];
 	struct wh_tenant *t = named(o, err, sizeof(err));
+	cJSON *out;
 
 	(void)c;
 	if (!t || !take_limits(o, &list, err, sizeof(err)) ||
 	    !take_host(o, &list, err, sizeof(err)) ||
 	    !wh_tenant_limit(t, &list, err, sizeof(err)))
 		return failure(err);
-	return success();
+	wh_keep_changed(t, err, sizeof(err));
+	out = success();
+	add_note(out, err);
+	return out;
 }
 
 static cJSON *delete(struct connection *c, const cJSON *o)
 {
 	bool force = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "force"));
-	char err[WH_CONTROL_ERROR];
+	char err[WH_CONTROL_ERROR], name[WH_TENANT_NAME];
 	struct wh_tenant *t = named(o, err, sizeof(err));
 
 	(void)c;
-	return t && wh_tenant_delete(t, force, err, sizeof(err)) ? success() : failure(err);
+	snprintf(name, sizeof(name), "%s", t ? wh_tenant_name(t) : "");
+	return t && wh_keep_may_delete(t, err, sizeof(err)) &&
+	       wh_tenant_delete(t, force, err, sizeof(err)) &&
+	       wh_keep_forget(name, err, sizeof(err)) ? success() : failure(err);
+}
+
+/* Answers with the tenant as a section of a file that makes it again. */
+static cJSON *export(struct connection *c, const cJSON *o)
+{
+	char err[WH_CONTROL_ERROR], *text = NULL;
+	struct wh_tenant *t = named(o, err, sizeof(err));
+	FILE *f = t ? open_memstream(&text, &(size_t){ 0 }) : NULL;
+	cJSON *out;
+
+	(void)c;
+	if (!t)
+		return failure(err);
+	if (f)
+		wh_keep_print(f, t, true);
+	if (!f || fclose(f)) {
+		free(text);
+		return failure("the server is out of memory");
+	}
+	out = success();
+	cJSON_AddStringToObject(out, "text", text);
+	free(text);
+	return out;
 }
 
 static cJSON *list(struct connection *c, const cJSON *o)
@@ -538,11 +577,12 @@ static const struct {
 			      { "ephemeral", FLAG }, { "pid", NUMBER }, { "limits", LIST },
 			      { "host_memory", NUMBER },
 			      { "max_kernel_ms", NUMBER }, { "nccl", FLAG }, { "bounded", FLAG },
-			      { "devices", LIST } } },
+			      { "devices", LIST }, { "keep", FLAG } } },
 	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
 			{ "host_memory", NUMBER }, { "max_kernel_ms", NUMBER },
 			{ "nccl", FLAG } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
+	{ "export", export, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "list", list, { { "op", TEXT } } },
 	{ "usage", usage, { { "op", TEXT } } },
 	{ "trace", trace, { { "op", TEXT }, { "tenant", TEXT } } },
@@ -566,7 +606,7 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 			return requests[i].run(c, o);
 		return failure(err);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, usage, trace, programs, drain, reload, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, export, list, usage, trace, programs, drain, reload, stop",
 		 op ? op : "");
 	return failure(err);
 }

@@ -20,6 +20,7 @@ cJSON *wh_say_tenants(cJSON *out)
 		cJSON_AddStringToObject(e, "tenant", wh_tenant_name(t));
 		cJSON_AddNumberToObject(e, "uid", wh_tenant_uid(t));
 		cJSON_AddBoolToObject(e, "ephemeral", wh_tenant_is_ephemeral(t));
+		cJSON_AddStringToObject(e, "kept", wh_keep_by(t));
 		cJSON_AddItemToArray(all, e);
 	}
 	return out;

@@ -51,6 +51,12 @@ static const char help[] =
 "  --dir DIR          folder of sockets and tenants (default: the socket's)\n"
 "  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET;\n"
 "                     root's " WH_SHM_RUN ", others' $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ")\n"
+"  --tenants DIR      folder of the administrator's files of tenants (default: root's\n"
+"                     /etc/wormhole/tenants.d, others' ~/.config/wormhole/tenants.d; with a --dir of\n"
+"                     one's own, its tenants.d)\n"
+"  --state DIR        folder of the tenants that the server keeps (default: root's /var/lib/wormhole,\n"
+"                     others' ~/.local/state/wormhole; with a --dir of one's own, its state); none:\n"
+"                     it keeps none\n"
 "  --part-size SIZE   memory that a client and its worker share (default 256M)\n"
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
@@ -201,8 +207,8 @@ static bool start(char *err, size_t err_size)
 	}
 	return wh_service_journal(wh_server.unit, err, err_size) &&
 	       wh_probe(&wh_server, err, err_size) && wh_versions_start(err, err_size) &&
-	       wh_tenants_start(err, err_size) && wh_control_start(err, err_size) &&
-	       watch_signals();
+	       wh_tenants_start(err, err_size) && wh_keep_start(err, err_size) &&
+	       wh_control_start(err, err_size) && watch_signals();
 }
 
 static int serve(bool background)
@@ -260,7 +266,8 @@ static int serve(bool background)
 enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
 
 enum {
-	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
+	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_TENANTS, OPT_STATE,
+	OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL, OPT_HELP,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
@@ -273,6 +280,8 @@ static const struct option table[] = {
 	{ "lib-path", required_argument, NULL, OPT_LIBS },
 	{ "dir", required_argument, NULL, OPT_DIR },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "tenants", required_argument, NULL, OPT_TENANTS },
+	{ "state", required_argument, NULL, OPT_STATE },
 	{ "part-size", required_argument, NULL, OPT_PART },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "host-mem", required_argument, NULL, OPT_HOST },
@@ -400,6 +409,8 @@ static void set(int c)
 	case OPT_LIBS:		setenv("WORMHOLE_LIB_PATH", optarg, 1); break;	/* for workers */
 	case OPT_DIR:		path(wh_server.dir, "--dir", optarg); break;
 	case OPT_SOCKET:	path(wh_server.socket, "--socket", optarg); break;
+	case OPT_TENANTS:	wh_server.tenants = optarg; break;
+	case OPT_STATE:		wh_server.state = optarg; break;
 	case OPT_PART:		wh_server.part_size = size("--part-size", optarg, 1 << 20); break;
 	case OPT_LIMIT:		add_limit(optarg); break;
 	case OPT_HOST:

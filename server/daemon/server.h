@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include "daemon/keep.h"
 #include "daemon/worker.h"
 #include "tenant/file.h"
 #include "tenant/plan.h"
@@ -29,6 +30,8 @@ struct wh_server {
 	const char *self;	/* path of this program */
 	char dir[WH_SOCKET_PATH];
 	char socket[WH_SOCKET_PATH];
+	/* folders of tenants that outlive the server (keep.c); NULL: the usual ones */
+	const char *tenants, *state;
 	const char *backend;
 	size_t part_size;
 	/* the library of the driver's figures; "none": none is read; NULL: the driver's own */
@@ -223,6 +226,10 @@ void wh_control_stop(void);
  * Returns its descriptor, or -1 with one line in err.
  */
 int wh_open_dir(const char *path, char *err, size_t err_size);
+/* The same; err names another option than --dir. */
+int wh_open_dir_of(const char *option, const char *path, char *err, size_t err_size);
+/* Takes the lock of an open file or folder, for which it waits a moment. 0, or -1 with errno. */
+int wh_take_lock(int fd);
 /*
  * Listens at the path with the mode; an existing file is taken as a dead server's. Returns the
  * descriptor, or -1 with errno.

@@ -68,7 +68,7 @@ static int go_up(int fd, const struct stat *st, struct stat *above)
 }
 
 /* A user who may rename a folder on the way could replace it. */
-static bool way_is_safe(int dir, const char *path, char *err, size_t err_size)
+static bool way_is_safe(int dir, const char *option, const char *path, char *err, size_t err_size)
 {
 	int fd = fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	struct stat st = { 0 }, above;
@@ -79,7 +79,7 @@ static bool way_is_safe(int dir, const char *path, char *err, size_t err_size)
 			continue;
 		close(fd);
 		snprintf(err, err_size, "%s: user %u may change what it stands in; give a folder below "
-			 "folders of yours or root's by --dir", path, st.st_uid);
+			 "folders of yours or root's by %s", path, st.st_uid, option);
 		return false;
 	}
 	return true;
@@ -87,18 +87,23 @@ static bool way_is_safe(int dir, const char *path, char *err, size_t err_size)
 
 int wh_open_dir(const char *path, char *err, size_t err_size)
 {
+	return wh_open_dir_of("--dir", path, err, err_size);
+}
+
+int wh_open_dir_of(const char *option, const char *path, char *err, size_t err_size)
+{
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		snprintf(err, err_size, "%s: %s; give a folder of yours by --dir", path, strerror(errno));
+		snprintf(err, err_size, "%s: %s; give a folder of yours by %s", path, strerror(errno), option);
 	} else if (st.st_uid != geteuid()) {
 		snprintf(err, err_size, "%s: belongs to user %u and not to the server's, %u; give a folder of "
-			 "yours by --dir", path, st.st_uid, geteuid());
+			 "yours by %s", path, st.st_uid, geteuid(), option);
 	} else if (st.st_mode & (S_IWGRP | S_IWOTH)) {
 		snprintf(err, err_size, "%s: mode %04o lets others write there; chmod go-w, or give another "
-			 "folder by --dir", path, st.st_mode & 07777);
-	} else if (way_is_safe(fd, path, err, err_size)) {
+			 "folder by %s", path, st.st_mode & 07777, option);
+	} else if (way_is_safe(fd, option, path, err, err_size)) {
 		return fd;
 	}
 	if (fd >= 0)
@@ -220,7 +225,7 @@ static bool make_dir(const char *dir)
 static int lock_fd = -1;
 
 /* When a server is killed, the kernel drops its lock a moment after its death. */
-static int take_lock(int fd)
+int wh_take_lock(int fd)
 {
 	struct timespec pause = { .tv_nsec = 10000000 };
 	int i;
@@ -262,7 +267,7 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 			 strerror(errno));
 		return false;
 	}
-	if (take_lock(fd)) {
+	if (wh_take_lock(fd)) {
 		snprintf(err, err_size, "%s: %s", dir, errno == EWOULDBLOCK ?
 			 "another server answers there" : strerror(errno));
 		close(fd);

@@ -175,6 +175,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	wh_tenant_kernel_limit(t->file.limits, t->max_kernel_ms * 1000000);
 	wh_parts_bound(t);
 	memcpy(t->limit, plan, sizeof(plan));
+	wh_limit_merge(&t->said, list);
 	wh_limits_put(t->file.limits, &wh_tenant_seats, t->seat, plan, wh_server.devices);
 	return true;
 }
@@ -204,6 +205,7 @@ static void destroy(struct wh_tenant *t)
 	wh_cdi_remove(folder, t->name);
 	if (t->slot >= 0)
 		tenants[t->slot] = NULL;
+	free(t->conf_file);
 	/* A connection or a process of its creator may still refer to it. */
 	t->gone = true;
 	if (!t->holds)
@@ -558,6 +560,7 @@ void wh_tenants_stop(void)
 		kill_workers(t);
 	while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR)
 		;
+	wh_keep_stop();
 	while ((t = wh_tenant_next(NULL)))
 		destroy(t);
 	if (!wh_tenant_seats.board)

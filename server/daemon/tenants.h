@@ -4,6 +4,7 @@
 #define WORMHOLE_TENANTS_H
 
 #include "daemon/isolation.h"
+#include "daemon/keep.h"
 #include "daemon/server.h"
 #include "figures/figures.h"
 #include "tenant/seats.h"
@@ -40,6 +41,9 @@ struct wh_tenant {
 	uint64_t max_kernel_ms;	/* 0: no limit */
 	uint64_t cpu_ns;	/* CPU time of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
+	struct wh_limit_list said;	/* all that requests and files have said of its limits */
+	enum wh_kept kept;
+	char *conf_file;	/* WH_KEPT_FILE: its path; else NULL */
 	bool bounded;		/* no limit may exceed its first value */
 	struct wh_device_limit most[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;

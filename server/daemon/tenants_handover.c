@@ -75,6 +75,7 @@ static cJSON *leave(const struct wh_tenant *t)
 	cJSON_AddBoolToObject(o, "dying", t->dying);
 	cJSON_AddBoolToObject(o, "nccl", t->nccl);
 	cJSON_AddBoolToObject(o, "bounded", t->bounded);
+	wh_keep_hand_over(o, t);
 	cJSON_AddNumberToObject(o, "host_memory", (double)t->host_memory);
 	cJSON_AddNumberToObject(o, "max_kernel_ms", (double)t->max_kernel_ms);
 	cJSON_AddNumberToObject(o, "cpu_ns", (double)t->cpu_ns);
@@ -167,6 +168,7 @@ static void take_values(struct wh_tenant *t, const cJSON *o)
 	t->dying = wh_taken_flag(o, "dying");
 	t->nccl = wh_taken_flag(o, "nccl");
 	t->bounded = wh_taken_flag(o, "bounded");
+	wh_keep_take_over(t, o);
 	t->host_memory = wh_taken_number(o, "host_memory");
 	t->max_kernel_ms = wh_taken_number(o, "max_kernel_ms");
 	t->cpu_ns = wh_taken_number(o, "cpu_ns");
