@@ -79,6 +79,9 @@ class Worlds:
 
     def stop(self):
         for b in self.builds:
+            # It stays where the build keeps tenants over a restart.
+            subprocess.run(wormhole(b, self.top, 'tenant', 'delete', 'bench', '--force'), stdin=subprocess.DEVNULL,
+                           check=False)
             subprocess.run(wormhole(b, self.top, 'stop'), stdin=subprocess.DEVNULL, check=False)
 
     def report(self):

@@ -18,6 +18,7 @@
 struct serve_args {
 	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid, *sm_group;
 	const char *unit;
+	const char *tenants, *state;
 	char *libraries;	/* folders, separated by colons */
 	bool background;
 	struct wh_limit_list limits;
@@ -25,7 +26,7 @@ struct serve_args {
 
 enum {
 	KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES,
-	KEY_UID, KEY_SM_GROUP, KEY_JOURNAL,
+	KEY_UID, KEY_SM_GROUP, KEY_JOURNAL, KEY_TENANTS, KEY_STATE,
 };
 
 static const struct argp_option options[] = {
@@ -33,6 +34,8 @@ static const struct argp_option options[] = {
 	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuDNN and others; again, or with colons, for more: of each a program gets the version that it came with, else the newest (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
 	{ "worker-uid", KEY_UID, "N", 0, "(root) first of 257 numbers that nobody else has: each tenant's workers run as one of them (default: such numbers); none: as root", 0 },
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
+	{ "tenants", KEY_TENANTS, "DIR", 0, "folder of the administrator's files of tenants (default: root's /etc/wormhole/tenants.d, others' ~/.config/wormhole/tenants.d; with a --dir of one's own, its tenants.d)", 0 },
+	{ "state", KEY_STATE, "DIR", 0, "folder of the tenants that the server keeps (default: root's /var/lib/wormhole, others' ~/.local/state/wormhole; with a --dir of one's own, its state); none: it keeps none", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
 	{ "journal", KEY_JOURNAL, "UNIT", 0, "(in a unit of systemd, of Type=notify) messages go to the journal of this unit, where `wormhole logs' finds them", 0 },
@@ -65,6 +68,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BACKEND: a->backend = arg; return 0;
 	case KEY_SOCKET: a->socket = arg; return 0;
+	case KEY_TENANTS: a->tenants = arg; return 0;
+	case KEY_STATE: a->state = arg; return 0;
 	case KEY_DAEMON: a->background = true; return 0;
 	case KEY_JOURNAL: a->unit = arg; return 0;
 	case KEY_LIBRARIES: add_folder(a, arg); return 0;
@@ -168,7 +173,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(31 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(35 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -215,6 +220,8 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--backend", backend);
 	add(&w, "--dir", wh_serve_dir(a->dir));
 	add(&w, "--socket", a->socket);
+	add(&w, "--tenants", a->tenants);
+	add(&w, "--state", a->state);
 	add(&w, "--part-size", a->part_size);
 	add(&w, "--nvml", a->nvml ? a->nvml : softgpu ? "none" : NULL);
 	add(&w, "--slack", a->slack);

@@ -79,7 +79,7 @@ static const struct argp_option create_options[] = {
 
 static const struct argp create_argp = {
 	create_options, parse, "NAME",
-	"Make a tenant that stays until it is deleted; programs join it by name.",
+	"Make a tenant that stays until it is deleted, also when the server starts again; programs join it by name.",
 	all_children, NULL, NULL
 };
 
@@ -91,6 +91,7 @@ static int create(int argc, char **argv)
 
 	wh_parse(&create_argp, argc, argv, 0, &a);
 	request = wh_request("create", a.name);
+	cJSON_AddTrueToObject(request, "keep");
 	wh_request_limits(request, &a.limits);
 	wh_request_devices(request, a.devices);
 	if (a.user) {
@@ -134,7 +135,7 @@ static const struct argp_option delete_options[] = {
 
 static const struct argp delete_argp = {
 	delete_options, parse, "TENANT",
-	"Remove a tenant and its counters.", dir_only, NULL, NULL
+	"Remove a tenant and its counters, and what the server has kept of it.", dir_only, NULL, NULL
 };
 
 /* The server answers at once, but workers need some time to end. */
@@ -183,6 +184,18 @@ static const struct argp list_argp = {
 	"List the tenants of the server.", dir_only, NULL, NULL
 };
 
+/* Says how long a tenant is there. */
+static const char *life_of(const cJSON *e)
+{
+	const char *kept = cJSON_GetStringValue(cJSON_GetObjectItem(e, "kept"));
+
+	if (cJSON_IsTrue(cJSON_GetObjectItem(e, "ephemeral")))
+		return "with its program";
+	if (!kept || !strcmp(kept, "state"))
+		return "until deleted";
+	return *kept ? kept : "with the server";
+}
+
 static void print_list(const cJSON *all)
 {
 	const struct passwd *pw;
@@ -196,8 +209,7 @@ static void print_list(const cJSON *all)
 		pw = getpwuid(uid);
 		snprintf(number, sizeof(number), "%u", uid);
 		printf("%-24s %-12s %s\n", cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant")),
-		       pw ? pw->pw_name : number,
-		       cJSON_IsTrue(cJSON_GetObjectItem(e, "ephemeral")) ? "with its program" : "until deleted");
+		       pw ? pw->pw_name : number, life_of(e));
 	}
 }
 
@@ -229,6 +241,9 @@ int cmd_tenant(int argc, char **argv)
 		{ "create", create, "make a tenant that stays" },
 		{ "delete", delete, "remove a tenant" },
 		{ "list", list, "list the tenants" },
+		{ "check", wh_tenant_check, "check files of tenants" },
+		{ "export", wh_tenant_export, "print tenants as a file" },
+		{ "import", wh_tenant_import, "make the tenants of a file" },
 		{ NULL, NULL, NULL }
 	};
 

@@ -97,7 +97,7 @@ static void print_arguments(const char *doc)
 	static const struct {
 		const char *word, *kind;
 	} meant[] = { { "COMMAND", "@command" }, { "PROGRAM", "@command" }, { "TENANT|ID", "@subject" },
-		      { "TENANT", "@tenant" } };
+		      { "TENANT", "@tenant" }, { "FILE", "@file" } };
 	char words[80];
 	size_t i, n;
 

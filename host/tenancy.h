@@ -62,6 +62,12 @@ extern const struct argp wh_limit_argp, wh_dir_argp, wh_devices_argp;
 void wh_json_u64(void *object, const char *name, uint64_t value);
 void wh_json_print(const cJSON *o);
 
+/* --- tenant_conf.c: `wormhole tenant check, export, import' ------------------------ */
+
+int wh_tenant_check(int argc, char **argv);
+int wh_tenant_export(int argc, char **argv);
+int wh_tenant_import(int argc, char **argv);
+
 /* --- run_tenant.c ------------------------------------------------------------------ */
 
 struct wh_run_tenant {

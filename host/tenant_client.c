@@ -142,8 +142,12 @@ cJSON *wh_server_ask(int fd, cJSON *request)
 			 "; only root and its user may control it" : "");
 		return NULL;
 	}
-	if (cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok")))
+	if (cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok"))) {
+		why = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "note"));
+		if (why)
+			wh_warn("%s", why);
 		return answer;
+	}
 	why = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "error"));
 	wh_error("%s", why ? why : "the server refused without a reason");
 	cJSON_Delete(answer);

@@ -41,7 +41,7 @@ while read -r c; do
 	[ "$(of_completion "$c")" = "$(of_help "$c")" ] || wrong="$wrong;$c"
 done < <(sed -n "s/^_wormhole_options\['wormhole \(.*\)'\]=.*/\1/p" <<<"$script")
 is every_option_of_every_command_is_completed "$wrong" ""
-is commands_of_commands_are_completed "$(complete_words tenant '')" "create delete list"
+is commands_of_commands_are_completed "$(complete_words tenant '')" "create delete list check export import"
 is a_command_is_completed_from_its_begin "$(complete_words me)" metrics
 is an_option_that_takes_a_value_gets_its_sign "$(complete_words run --sm-p)" --sm-policy=
 is a_value_is_completed "$(complete_words run --sm-policy = sp)" spatial

@@ -16,7 +16,7 @@ is unknown_command_is_wrong_usage "$(status fly)" 2
 like unknown_command_is_named "$(message fly)" "'fly'"
 is help_succeeds "$(status --help)" 0
 is help_goes_to_stdout "$(message --help)" ""
-for c in check serve stop run limit "tenant create" "tenant delete" "tenant list" "image gpu" "server start" \
+for c in check serve stop run limit "tenant create" "tenant delete" "tenant list" "tenant check" "tenant export" "tenant import" "image gpu" "server start" \
 	"client start" "xml server" "xml client" allow deny kill stat top metrics logs completion; do
 	# shellcheck disable=SC2086
 	[ "$("$wormhole" $c --help 2>&1 | head -n1 | cut -d' ' -f1-2)" = "Usage: wormhole" ] ||

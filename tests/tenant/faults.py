@@ -106,6 +106,9 @@ class Steps:
                 raise Find(f'files are left: {left}')
         if step == 'create':
             command([WORMHOLE, 'tenant', 'delete', 'x', '--dir', self.folder], None)
+            kept = set(os.listdir(os.path.join(self.folder, 'state/tenants.d')))
+            if kept != {'a.conf', 'b.conf'}:
+                raise Find(f'kept: {kept}')
         tenants = os.path.join(self.folder, 'tenants')
         good = {f'{t}.{kind}' for t in ('a', 'b') for kind in ('limits', 'usage', 'sock')}
         good |= {'default.limits', 'default.usage', 'turns'}

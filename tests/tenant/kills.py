@@ -147,6 +147,9 @@ class Server:
     def __init__(self, folder):
         self.folder = folder
         self.start()
+        for tenant in TENANTS:
+            subprocess.run([WORMHOLE, 'tenant', 'create', tenant, '--dir', self.folder, '--mem', '64M', '--sm', '40'],
+                           check=True, timeout=ENDS)
 
     def start(self):
         done = subprocess.run([WORMHOLE, 'serve', '--backend', 'softgpu', '--daemon', '--part-size', '16M', '--dir',
@@ -155,9 +158,15 @@ class Server:
         if done.returncode:
             raise Find(f'serve on {self.folder}: {done.stdout}')
         self.pid = int(read(os.path.join(self.folder, 'server.lock')))
-        for tenant in TENANTS:
-            subprocess.run([WORMHOLE, 'tenant', 'create', tenant, '--dir', self.folder, '--mem', '64M', '--sm', '40'],
-                           check=True, timeout=ENDS)
+
+    def restart(self):
+        """The permanent tenants are there again by themselves."""
+        self.start()
+        there = subprocess.run([WORMHOLE, 'tenant', 'list', '--dir', self.folder], stdout=subprocess.PIPE, text=True,
+                               check=True, timeout=ENDS).stdout
+        lost = [t for t in TENANTS if f'\n{t} ' not in there]
+        if lost:
+            raise Find(f'tenants {lost} are lost: {there}')
 
     def stop(self):
         subprocess.run([WORMHOLE, 'stop', '--force', '--dir', self.folder], stdout=subprocess.DEVNULL,
@@ -283,7 +292,7 @@ class Kills:
         left = until(lambda: not [p for p, words in family.items() if processes().get(p) == words], LEAVES)
         if not left:
             raise Find(f'children outlive their server: {family}')
-        self.first.start()
+        self.first.restart()
         self.check_files()
         # The next server begins as the first one did, so it has nothing when it is stopped.
         again = Program(self.first, 'again', 2, 1)
@@ -351,7 +360,7 @@ class Kills:
         print(f'of {len(self.servers)} servers, {len(self.family)} children, {len(self.users)} users and '
               f'{len(self.spaces)} namespaces nothing is left')
         for s in self.first, self.second:
-            left = set(os.listdir(s.folder)) - {'server.lock', 'server.log'}
+            left = set(os.listdir(s.folder)) - {'server.lock', 'server.log', 'state'}
             if left or sockets(s.folder):
                 raise Find(f'left of {s.folder}: {left} {sockets(s.folder)}')
 

@@ -19,12 +19,13 @@ await() {
 	done
 }
 
-serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/serve" 2>&1; }
+# Nothing outlives these servers but where a test says so (keep_test.sh).
+serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --state "${STATE:-none}" "$@" >"$tmp/serve" 2>&1; }
 server() { cat "$WORMHOLE_DIR/server.lock"; }
 # serve_device does the same over softgpu, or over the driver that WH_BACKEND names.
 serve_device() {
 	[ -n "$WH_BACKEND" ] || { serve "$@"; return; }
-	"$wormhole" serve --backend "$WH_BACKEND" --daemon "$@" >"$tmp/serve" 2>&1
+	"$wormhole" serve --backend "$WH_BACKEND" --daemon --state "${STATE:-none}" "$@" >"$tmp/serve" 2>&1
 }
 # serve_or_bail is for a test whose points a program under `run` makes, and not this shell.
 serve_or_bail() {
