@@ -121,7 +121,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	11
+#define MAX_KEYS	12
 
 static bool has_type(const cJSON *o, enum type type)
 {
@@ -361,17 +361,6 @@ static bool take_process(const struct connection *c, const cJSON *o, int *pidfd,
 	return false;
 }
 
-/* Keeps the tenant, or deletes it: its creator was promised one that stays. */
-static bool keep_it(struct wh_tenant *t, char *err, size_t err_size)
-{
-	char ignored[WH_CONTROL_ERROR];
-
-	if (wh_keep_add(t, err, err_size))
-		return true;
-	wh_tenant_delete(t, true, ignored, sizeof(ignored));
-	return false;
-}
-
 static bool takes_keep(const cJSON *o, const struct wh_tenant_request *r, bool *keep, char *err,
 		       size_t err_size)
 {
@@ -380,13 +369,6 @@ static bool takes_keep(const cJSON *o, const struct wh_tenant_request *r, bool *
 		return true;
 	snprintf(err, err_size, "keep: a tenant that is kept has a name, and is neither ephemeral nor bounded");
 	return false;
-}
-
-/* Tells what the client should know of a request that was done. */
-static void add_note(cJSON *o, const char *note)
-{
-	if (*note)
-		cJSON_AddStringToObject(o, "note", note);
 }
 
 static cJSON *create(struct connection *c, const cJSON *o)
@@ -424,11 +406,11 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	/* In case of an error the tenant ends with the connection. */
 	if (r.ephemeral && !keep(c, t, pidfd) && named_pid)
 		return failure("pid: out of memory; nobody would see that process end");
-	if (kept && !keep_it(t, err, sizeof(err)))
+	if (kept && !wh_keep_or_delete(t, err, sizeof(err)))
 		return failure(err);
 	out = success();
-	if (kept)
-		add_note(out, err);
+	if (kept && *err)
+		cJSON_AddStringToObject(out, "note", err);
 	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
 	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
 	/* A client that is told of a failure must not have a tenant. */
@@ -453,7 +435,8 @@ static cJSON *set(struct connection *c, const cJSON *o)
 		return failure(err);
 	wh_keep_changed(t, err, sizeof(err));
 	out = success();
-	add_note(out, err);
+	if (*err)
+		cJSON_AddStringToObject(out, "note", err);
 	return out;
 }
 
@@ -473,20 +456,14 @@ static cJSON *delete(struct connection *c, const cJSON *o)
 /* Answers with the tenant as a section of a file that makes it again. */
 static cJSON *export(struct connection *c, const cJSON *o)
 {
-	char err[WH_CONTROL_ERROR], *text = NULL;
+	char err[WH_CONTROL_ERROR];
 	struct wh_tenant *t = named(o, err, sizeof(err));
-	FILE *f = t ? open_memstream(&text, &(size_t){ 0 }) : NULL;
+	char *text = t ? wh_keep_text(t) : NULL;
 	cJSON *out;
 
 	(void)c;
-	if (!t)
-		return failure(err);
-	if (f)
-		wh_keep_print(f, t, true);
-	if (!f || fclose(f)) {
-		free(text);
-		return failure("the server is out of memory");
-	}
+	if (!text)
+		return failure(t ? "the server is out of memory" : err);
 	out = success();
 	cJSON_AddStringToObject(out, "text", text);
 	free(text);

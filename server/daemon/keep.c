@@ -183,6 +183,20 @@ void wh_keep_print(FILE *out, const struct wh_tenant *t, bool names)
 	wh_conf_print(out, &c);
 }
 
+char *wh_keep_text(const struct wh_tenant *t)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	if (f)
+		wh_keep_print(f, t, true);
+	if (f && !fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
 static void file_of(char out[WH_TENANT_NAME + sizeof(WH_CONF_END)], const char *tenant)
 {
 	snprintf(out, WH_TENANT_NAME + sizeof(WH_CONF_END), "%s" WH_CONF_END, tenant);
@@ -276,6 +290,16 @@ bool wh_keep_add(struct wh_tenant *t, char *err, size_t err_size)
 		return false;
 	t->kept = WH_KEPT_STATE;
 	return true;
+}
+
+bool wh_keep_or_delete(struct wh_tenant *t, char *err, size_t err_size)
+{
+	char ignored[WH_CONTROL_ERROR];
+
+	if (wh_keep_add(t, err, err_size))
+		return true;
+	wh_tenant_delete(t, true, ignored, sizeof(ignored));
+	return false;
 }
 
 void wh_keep_changed(struct wh_tenant *t, char *note, size_t note_size)

@@ -35,6 +35,8 @@ void wh_keep_leave(void);
  * True: err is "", or says what will be there in its place then.
  */
 bool wh_keep_add(struct wh_tenant *t, char *err, size_t err_size);
+/* The same; if it fails, the tenant is deleted: its creator was promised one that stays. */
+bool wh_keep_or_delete(struct wh_tenant *t, char *err, size_t err_size);
 /* Its limits have changed. note: "", or why the change will not outlive the server. */
 void wh_keep_changed(struct wh_tenant *t, char *note, size_t note_size);
 /* May it be deleted? Not what the next server would make again. */
@@ -45,6 +47,9 @@ bool wh_keep_forget(const char *name, char *err, size_t err_size);
 const char *wh_keep_by(const struct wh_tenant *t);
 /* Writes the tenant as a section of such a file. `names`: the user by name, where it has one. */
 void wh_keep_print(FILE *out, const struct wh_tenant *t, bool names);
+
+/* The same as an allocated text; NULL: no memory. */
+char *wh_keep_text(const struct wh_tenant *t);
 
 /* The folder of what the server keeps; made at need. -1 with one line in err, or "" for none. */
 int wh_keep_state(bool make, char *err, size_t err_size);
