@@ -277,8 +277,13 @@ static void add_json(cJSON *list, const struct requirement *r, const struct find
 	cJSON_AddItemToArray(list, o);
 }
 
-/* @list is NULL to print lines. */
-static void look(struct verdict verdict[USES], cJSON *list)
+static bool concerns(const struct requirement *r, enum use use)
+{
+	return use == USES || (r->needed | r->gpu) >> use & 1;
+}
+
+/* @list is NULL to print lines: those that concern the use. */
+static void look(struct verdict verdict[USES], cJSON *list, enum use use)
 {
 	struct finding f;
 	size_t i;
@@ -290,7 +295,7 @@ static void look(struct verdict verdict[USES], cJSON *list)
 		r->probe(&f);
 		if (list)
 			add_json(list, r, &f);
-		else
+		else if (concerns(r, use))
 			printf("%-30s %-8s %s%s%s\n", r->name, f.good ? "ok" : "MISSING", f.seen,
 			       f.good ? "" : "; ", f.good ? "" : r->fix);
 		for (u = 0; u < USES && !f.good; u++) {
@@ -356,7 +361,7 @@ static const struct argp argp = {
 	options, parse, "[programs|vms]",
 	"Say what this host has and lacks, whether programs of this machine can be served and whether VMs "
 	"with a role can run, and what would protect the workers of `wormhole serve' here. The exit status is "
-	"0 if the use that is named is ready; without a name, if one is.", NULL, NULL, NULL
+	"0 if the use that is named is ready, and the lines are those that concern it; without a name, if one is.", NULL, NULL, NULL
 };
 
 int cmd_check(int argc, char **argv)
@@ -370,7 +375,7 @@ int cmd_check(int argc, char **argv)
 
 	wh_parse(&argp, argc, argv, 0, &a);
 	o = a.json ? cJSON_CreateObject() : NULL;
-	look(verdict, o ? cJSON_AddArrayToObject(o, "requirements") : NULL);
+	look(verdict, o ? cJSON_AddArrayToObject(o, "requirements") : NULL, a.use);
 	for (u = 0; u < USES; u++)
 		ready = ready || (!verdict[u].missing && (a.use == USES || (int)a.use == u));
 	if (o) {
@@ -380,9 +385,12 @@ int cmd_check(int argc, char **argv)
 		wh_json_print(o);
 		cJSON_Delete(o);
 	} else {
-		wh_protections_check();
+		/* Those of a server VM's workers are not this host's. */
+		if (a.use != VMS)
+			wh_protections_check();
 		for (u = 0; u < USES; u++)
-			judge(u, &verdict[u]);
+			if (a.use == USES || (int)a.use == u)
+				judge(u, &verdict[u]);
 	}
 	return ready ? EXIT_DONE : EXIT_FAILED;
 }

@@ -114,7 +114,7 @@ int wh_run_exec(const struct wh_vm *vm, char **argv)
 enum { KEY_TENANT = 0x300, KEY_USER, KEY_TRACE, KEY_TRACE_SIZE };
 
 static const struct argp_option options[] = {
-	{ "tenant", KEY_TENANT, "TENANT", 0, "the tenant: an existing one to join, or a new one's name", 1 },
+	{ "tenant", KEY_TENANT, "TENANT", 0, "the tenant: without a limit an existing one to join, with one (such as --mem none) a new one's name", 1 },
 	{ "user", KEY_USER, "USER", 0, "(root) run the program as this user", 1 },
 	{ "trace", KEY_TRACE, "FILE", 0, "write what the tenant does meanwhile there, as a Chrome trace", 1 },
 	{ "trace-size", KEY_TRACE_SIZE, "SIZE", 0, "how large that may become (default: 256M)", 1 },
@@ -162,7 +162,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TRACE_SIZE:
 		if (wh_parse_size(arg, &a->tenant.trace_size))
-			argp_error(state, "--trace-size: '%s' is not a size such as 100M", arg);
+			argp_error(state, "--trace-size: %s", wh_limit_bytes_why(arg));
 		return 0;
 	case 'r':
 		if (wh_role_by_name(arg, &a->vm.role))

@@ -86,12 +86,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NVML: a->nvml = arg; return 0;
 	case KEY_PART:
 		if (wh_limit_bytes(arg, &bytes) || bytes < 1 << 20)
-			argp_error(state, "--part-size: '%s' is not a size of at least 1M", arg);
+			argp_error(state, "--part-size: %s, and of at least 1M", wh_limit_bytes_why(arg));
 		a->part_size = arg;
 		return 0;
 	case KEY_SLACK:
 		if (wh_limit_bytes(arg, &bytes))
-			argp_error(state, "--slack: '%s' is not a size such as 1G", arg);
+			argp_error(state, "--slack: %s", wh_limit_bytes_why(arg));
 		a->slack = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -199,8 +199,10 @@ static char *limit_text(const struct wh_limit_spec *s)
 		wh_no_memory();
 	if (s->device != WH_ALL_DEVICES)
 		fprintf(f, "%d:", s->device);
-	if (s->has_memory)
-		fprintf(f, "mem=%" PRIu64 ",", s->memory);
+	if (s->memory_percent)
+		fprintf(f, "mem=%u%%,", s->memory_percent);
+	else if (s->has_memory)
+		fprintf(f, "mem=%" PRIu64 "B,", s->memory);
 	if (s->has_sm)
 		fprintf(f, "sm=%u,", s->sm_percent);
 	if (s->has_policy)
@@ -229,7 +231,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--sm-group", a->sm_group);
 	add(&w, "--journal", a->unit);
 	if (a->limits.has_host) {
-		snprintf(host, sizeof(host), "%" PRIu64, a->limits.host);
+		snprintf(host, sizeof(host), "%" PRIu64 "B", a->limits.host);
 		add(&w, "--host-mem", host);
 	}
 	if (a->limits.has_kernel) {

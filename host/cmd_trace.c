@@ -143,7 +143,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 's':
 		if (wh_parse_size(arg, &a->most))
-			argp_error(state, "--trace-size: '%s' is not a size such as 100M", arg);
+			argp_error(state, "--trace-size: %s", wh_limit_bytes_why(arg));
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->tenant)

@@ -126,7 +126,7 @@ static int add_window(struct words *w, const char *spec, int index, bool dry_run
 	int rc = 0;
 
 	if (comma && wh_parse_size(comma + 1, &want)) {
-		wh_error("window '%s': '%s' is not a size such as 64M", spec, comma + 1);
+		wh_error("window '%s': %s", spec, wh_limit_bytes_why(comma + 1));
 		return -1;
 	}
 	if (asprintf(&path, "%.*s", len, spec) < 0)

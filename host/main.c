@@ -13,6 +13,7 @@
 #include <cjson/cJSON.h>
 
 #include "completion.h"
+#include "tenant/spec.h"
 #include "wormhole.h"
 
 static int cmd_version(int argc, char **argv)
@@ -122,24 +123,7 @@ int wh_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
 
 int wh_parse_size(const char *text, uint64_t *bytes)
 {
-	static const char units[] = "KMG";
-	char digits[32];
-	const char *unit;
-	size_t len = strlen(text);
-	int shift = 0;
-
-	if (!len || len >= sizeof(digits))
-		return -EINVAL;
-	memcpy(digits, text, len + 1);
-	unit = strchr(units, digits[len - 1]);
-	if (unit) {
-		shift = 10 * (unit - units + 1);
-		digits[len - 1] = 0;
-	}
-	if (wh_parse_u64(digits, 1, UINT64_MAX >> (shift + 1), bytes))
-		return -EINVAL;
-	*bytes <<= shift;
-	return 0;
+	return wh_limit_bytes(text, bytes) || !*bytes ? -EINVAL : 0;
 }
 
 uint64_t wh_arg_u64(struct argp_state *state, const char *what, const char *text,
@@ -178,7 +162,7 @@ int wh_command_dispatch(const struct command *table, const char *path, int argc,
 		usage(stderr, table, path);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		usage(stdout, table, path);
 		return EXIT_DONE;
 	}
@@ -224,8 +208,13 @@ void wh_setenv(const char *name, const char *value)
 
 void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input)
 {
+	static char help[] = "--help";
+
 	if (wh_listing())
 		wh_list_argp(argp);
+	/* argp has the short form -?, which is a pattern to shells. */
+	if (argc > 1 && !strcmp(argv[1], "-h"))
+		argv[1] = help;
 	if (argp_parse(argp, argc, argv, flags, NULL, input))
 		wh_no_memory();
 }

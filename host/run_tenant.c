@@ -16,6 +16,7 @@
 
 #include "run.h"
 #include "tenancy.h"
+#include "tenant/control.h"
 #include "tenant/hami.h"
 #include "trace.h"
 #include "wormhole.h"
@@ -102,7 +103,7 @@ static char *usable_socket(const char *dir, const char *tenant)
 	char *path;
 	int n;
 
-	if (tenant && strcmp(tenant, "default"))
+	if (strcmp(tenant, WH_DEFAULT))
 		n = asprintf(&path, "%s/tenants/%s.sock", dir, tenant);
 	else
 		n = asprintf(&path, "%s/server.sock", dir);
@@ -121,16 +122,11 @@ struct place {
 };
 
 /* The connection keeps the tenant alive, so it stays open across exec. */
-static bool create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid,
-			  struct place *p)
+static bool ask_for_place(const char *dir, cJSON *request, struct place *p)
 {
-	cJSON *request = wh_request("create", r->tenant), *answer;
 	int fd = wh_server_connect(dir);
+	cJSON *answer;
 
-	cJSON_AddTrueToObject(request, "ephemeral");
-	cJSON_AddNumberToObject(request, "uid", uid);
-	wh_request_limits(request, &r->limits);
-	wh_request_devices(request, r->devices);
 	if (fd < 0) {
 		cJSON_Delete(request);
 		return false;
@@ -140,20 +136,52 @@ static bool create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t 
 		return false;
 	p->socket = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "socket"))));
 	p->name = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "tenant"))));
-	fcntl(fd, F_SETFD, 0);
-	p->connection = fd;
+	p->connection = cJSON_IsFalse(cJSON_GetObjectItem(answer, "ephemeral")) ? -1 : fd;
 	cJSON_Delete(answer);
+	if (p->connection >= 0)
+		return !fcntl(fd, F_SETFD, 0);
+	/* A tenant that stays needs nobody; another user's program must not have a way to order. */
+	close(fd);
 	return true;
 }
 
-static void explain_no_socket(const char *dir)
+static bool create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid,
+			  struct place *p)
+{
+	cJSON *request = wh_request("create", r->tenant);
+
+	cJSON_AddTrueToObject(request, "ephemeral");
+	cJSON_AddNumberToObject(request, "uid", uid);
+	wh_request_limits(request, &r->limits);
+	wh_request_devices(request, r->devices);
+	return ask_for_place(dir, request, p);
+}
+
+/* Only the server knows whether a tenant with a socket is about to end. */
+static bool may_control(const char *dir)
+{
+	char *path;
+	bool may;
+
+	if (asprintf(&path, "%s/" WH_CONTROL_SOCKET, dir) < 0)
+		wh_no_memory();
+	may = !access(path, W_OK);
+	free(path);
+	return may;
+}
+
+static void explain_no_socket(const char *tenant, const char *dir)
 {
 	const struct passwd *pw = getpwuid(geteuid());
+	const char *user = pw ? pw->pw_name : "USER";
 
-	if (wh_server_is_in(dir))
+	if (tenant && strcmp(tenant, WH_DEFAULT) && wh_server_is_in(dir))
+		wh_error("there is no tenant '%s' at %s that you may use; ask who runs that server for it "
+			 "(`wormhole tenant create %s --user %s')", tenant, dir, tenant, user);
+	else if (wh_server_is_in(dir))
 		wh_error("the server at %s is not yours, and its tenant `default' is not open to you; ask who runs it for a "
 			 "tenant (`wormhole tenant create NAME --user %s'), then name that: --tenant NAME", dir,
-			 pw ? pw->pw_name : "USER");
+			 user);
 	else
 		wh_error("no server's socket at %s%s that you may use; start one by `wormhole serve', or name its --dir",
 			 dir, wh_server_dir_else());
@@ -163,16 +191,17 @@ static bool find_place(const struct wh_run_tenant *r, const char *dir, uid_t uid
 		       struct place *p)
 {
 	bool limited = wh_limit_said(&r->limits) || r->devices;
-	char *socket = usable_socket(dir, r->tenant);
+	const char *name = r->tenant ? r->tenant : WH_DEFAULT;
+	char *socket;
 
-	/* A tenant of this name may exist and be about to end: the server knows. */
-	if (limited || (r->tenant && !socket && wh_server_is_in(dir))) {
-		free(socket);
+	if (limited)
 		return create_tenant(r, dir, uid, p);
-	}
+	if (strcmp(name, WH_DEFAULT) && may_control(dir))
+		return ask_for_place(dir, wh_request("join", name), p);
+	socket = usable_socket(dir, name);
 	if (!socket)
-		explain_no_socket(dir);
-	*p = (struct place){ wh_must(strdup(r->tenant ? r->tenant : "default")), socket, -1 };
+		explain_no_socket(r->tenant, dir);
+	*p = (struct place){ wh_must(strdup(name)), socket, -1 };
 	return socket;
 }
 

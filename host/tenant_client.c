@@ -2,6 +2,7 @@
 /* The command's side of the server's control socket, and the arguments for limits. */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,11 @@
 
 static void explain_connect(const char *dir, int err)
 {
+	const struct passwd *pw = getpwuid(geteuid());
+
 	if (err == EACCES || err == EPERM)
-		wh_error("%s/" WH_CONTROL_SOCKET ": only root and the server's user may control it", dir);
+		wh_error("%s/" WH_CONTROL_SOCKET ": only root and the server's user may control it; ask them for a "
+			 "tenant: `wormhole tenant create NAME --user %s'", dir, pw ? pw->pw_name : "USER");
 	else if (err == ENAMETOOLONG)
 		wh_error("%s/" WH_CONTROL_SOCKET ": too long for a socket; choose a shorter --dir", dir);
 	else
@@ -225,7 +229,9 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 		e = cJSON_CreateObject();
 		if (s->device != WH_ALL_DEVICES)
 			cJSON_AddNumberToObject(e, "device", s->device);
-		if (s->has_memory)
+		if (s->memory_percent)
+			cJSON_AddNumberToObject(e, "memory_percent", s->memory_percent);
+		if (s->has_memory && (s->memory || !s->memory_percent))
 			cJSON_AddNumberToObject(e, "memory", (double)s->memory);
 		if (s->has_sm)
 			cJSON_AddNumberToObject(e, "sm", s->sm_percent);
@@ -255,7 +261,7 @@ enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_KERNEL, KE
        KEY_NO_NCCL, KEY_DIR, KEY_DEVICES };
 
 static const struct argp_option limit_options[] = {
-	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G or 512M; none: no limit", 0 },
+	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G, 1.5GiB or 512M, or 50% of what the device has; a number needs its unit; none: no limit", 0 },
 	{ "host-mem", KEY_HOST, "SIZE", 0, "host memory that workers keep in place for programs, shared and pinned (default: half of the machine's); none: no limit", 0 },
 	{ "max-kernel", KEY_KERNEL, "TIME", 0, "under a share of time: how long one launch may hold the device beyond the share, in seconds or as 500ms (default: 2); then its program ends with CUDA_ERROR_LAUNCH_TIMEOUT; none: no limit", 0 },
 	{ "sm", KEY_SM, "PERCENT", 0, "share of the device's computing power, 1 to 100; none: no limit", 0 },
@@ -281,7 +287,7 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 	if (key == KEY_HOST) {
 		l->has_host = 1;
 		if (wh_limit_bytes(arg, &l->host))
-			argp_error(state, "--host-mem: '%s' is not a size such as 2G, or none", arg);
+			argp_error(state, "--host-mem: %s", wh_limit_bytes_why(arg));
 		return 0;
 	}
 	if (key == KEY_KERNEL) {
@@ -299,9 +305,8 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 	}
 	all = wh_limit_of(l, WH_ALL_DEVICES);
 	if (key == KEY_MEM) {
-		all->has_memory = 1;
-		if (wh_limit_bytes(arg, &all->memory))
-			argp_error(state, "--mem: '%s' is not a size such as 2G, or none", arg);
+		if (wh_limit_memory(arg, all))
+			argp_error(state, "--mem: %s", wh_limit_memory_why(arg));
 	} else if (key == KEY_SM) {
 		all->has_sm = 1;
 		if (wh_limit_percent(arg, &all->sm_percent))

@@ -400,8 +400,9 @@ static void fill(struct wh_channel_limit *l, const struct wh_limit_list *list)
 		l->spec[i].device = s->device;
 		l->spec[i].has = (s->has_memory ? WH_CHANNEL_MEMORY : 0) |
 				 (s->has_sm ? WH_CHANNEL_SM : 0) |
-				 (s->has_policy ? WH_CHANNEL_POLICY : 0);
-		l->spec[i].memory = s->memory;
+				 (s->has_policy ? WH_CHANNEL_POLICY : 0) |
+				 (s->memory_percent ? WH_CHANNEL_PERCENT : 0);
+		l->spec[i].memory = s->memory_percent ? s->memory_percent : s->memory;
 		l->spec[i].sm_percent = s->sm_percent;
 		l->spec[i].sm_policy = s->sm_policy;
 	}

@@ -48,7 +48,7 @@ void wh_setenv(const char *name, const char *value);
 void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);
 __attribute__((format(printf, 1, 2))) void wh_warn(const char *fmt, ...);
 
-/* Parse argp options: numbers within a range, and sizes with K, M or G. */
+/* Parse argp options: numbers within a range, and sizes as wh_limit_bytes() has them, but zero. */
 int wh_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 int wh_parse_size(const char *text, uint64_t *bytes);
 /* Does the same for an argument that is called @what. An error ends the program with the usage. */

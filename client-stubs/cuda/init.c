@@ -41,9 +41,11 @@ static int open_named(const char *name)
 		if (!transports[i] || strcmp(transports[i]->name, name))
 			continue;
 		rc = try_transport(transports[i]);
-		if (rc)
+		if (rc && !wh_reason())
 			wh_complain("WORMHOLE_TRANSPORT=%s does not work here (status %d); "
 				    "WORMHOLE_LOG=1 says more", name, rc);
+		else if (rc)
+			wh_complain("%s", wh_reason());
 		return rc;
 	}
 	wh_complain("WORMHOLE_TRANSPORT=%s: no such transport; there are auto, vmfunc, shm, loopback",
@@ -63,7 +65,10 @@ static int open_any(void)
 		if (rc == WH_EVERSION)
 			return rc;
 	}
-	if (rc)
+	/* A server that refuses is one; where there is none, the machine has no device. */
+	if (rc && rc != WH_ETRANSPORT && wh_reason())
+		wh_complain("%s", wh_reason());
+	else if (rc)
 		wh_log("no server: not in a client VM of Wormhole, and no wormhole-server socket "
 		       "(WORMHOLE_SOCKET)");
 	return rc;

@@ -8,4 +8,9 @@ __attribute__((format(printf, 1, 2))) void wh_log(const char *fmt, ...);
 /* Prints always. It is for a program that cannot go on as its user expects. */
 __attribute__((format(printf, 1, 2))) void wh_complain(const char *fmt, ...);
 
+/* Notes why a transport has no worker, for wh_reason(). The later note counts. */
+__attribute__((format(printf, 1, 2))) void wh_note_reason(const char *fmt, ...);
+/* Returns what was noted last, or NULL. */
+const char *wh_reason(void);
+
 #endif

@@ -52,6 +52,23 @@ void wh_complain(const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Only the thread that connects uses it (init.c). */
+static char reason[320];
+
+void wh_note_reason(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, ap);
+	va_end(ap);
+}
+
+const char *wh_reason(void)
+{
+	return *reason ? reason : NULL;
+}
+
 static int area_ok(uint64_t offset, uint64_t size, size_t part_size)
 {
 	return offset % WH_PAGE_SIZE == 0 && offset <= part_size && size <= part_size - offset;

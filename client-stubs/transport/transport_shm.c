@@ -92,7 +92,8 @@ static int dial(void)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
 		return fd;
-	wh_log("shm: cannot connect to %s: %s", a.sun_path, strerror(errno));
+	wh_note_reason("cannot connect to %s: %s; its server, or the tenant, has ended or is another user's",
+		       a.sun_path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -194,14 +195,15 @@ static void open_lanes(struct wh_link *l)
 
 static int shm_open_link(struct wh_link *l)
 {
-	struct wh_shm_welcome w;
+	struct wh_shm_welcome w = { .status = 0 };
 	int file, rc, sock = dial();
 
 	if (sock < 0)
 		return WH_ETRANSPORT;
 	rc = receive(sock, &w, &file);
 	if (rc && rc != WH_EVERSION)
-		wh_log("shm: no worker: %.*s", (int)sizeof(w.error), rc == w.status ? w.error : "it ended");
+		wh_note_reason("no worker: %.*s", (int)sizeof(w.error), rc == w.status ? w.error :
+			       "it has ended before it served; `wormhole logs' says why");
 	if (!rc)
 		rc = file < 0 ? WH_EFAULT : map_file(l, file, &w);
 	if (file >= 0)

@@ -4,13 +4,14 @@
  * kernel says who is at the other end; only root and the server's own user are heard.
  * docs/tenants.md describes it.
  *
- * The creator of an ephemeral tenant keeps it by this connection and by its process (pidfd),
- * whichever lasts longer: a program that closes all its descriptors keeps its tenant, and so do
- * children of a program that has ended. Such a connection is inherited by the program, so requests
- * are no longer accepted on it.
+ * The creator of an ephemeral tenant, and who joins it, keeps it by this connection and by its
+ * process (pidfd), whichever lasts longer: a program that closes all its descriptors keeps its
+ * tenant, and so do children of a program that has ended. Such a connection is inherited by the
+ * program, so requests are no longer accepted on it.
  */
 #define _GNU_SOURCE
 #include "daemon/handover.h"
+#include "daemon/request.h"
 #include "daemon/server.h"
 
 #include <cjson/cJSON.h>
@@ -105,201 +106,9 @@ static bool answer(const struct connection *c, cJSON *o)
 	return sent;
 }
 
-/* --- Parts of requests ------------------------------------------------------------ */
-
-/*
- * The keys that a request may have. Any other key is refused by name: with a misspelled word a
- * request would mean less than was wanted, for example a tenant without its limit.
- */
-enum type { TEXT, NUMBER, FLAG, LIST, OBJECT };
-
-static const char *const type_names[] = { "a string", "a number", "true or false", "a list",
-					  "an object" };
-
-struct key {
-	const char *name;
-	enum type type;
-};
-
-#define MAX_KEYS	12
-
-static bool has_type(const cJSON *o, enum type type)
-{
-	switch (type) {
-	case TEXT:	return cJSON_IsString(o);
-	case NUMBER:	return cJSON_IsNumber(o);
-	case FLAG:	return cJSON_IsBool(o);
-	case LIST:	return cJSON_IsArray(o);
-	default:	return cJSON_IsObject(o);
-	}
-}
-
-static const struct key *key_of(const struct key keys[MAX_KEYS], const char *name)
-{
-	int i;
-
-	for (i = 0; i < MAX_KEYS && keys[i].name; i++)
-		if (!strcmp(keys[i].name, name))
-			return &keys[i];
-	return NULL;
-}
-
-static void name_keys(const struct key keys[MAX_KEYS], const char *what, const char *name,
-		      char *err, size_t err_size)
-{
-	size_t n;
-	int i;
-
-	n = (size_t)snprintf(err, err_size, "'%.40s': unknown; %s knows", name, what);
-	for (i = 0; i < MAX_KEYS && keys[i].name && n < err_size; i++)
-		n += (size_t)snprintf(err + n, err_size - n, "%s %s", i ? "," : "", keys[i].name);
-}
-
-/* Checks that an object has only these keys, each with its type and only once. */
-static bool known_keys(const cJSON *o, const char *what, const struct key keys[MAX_KEYS],
-		       char *err, size_t err_size)
-{
-	const struct key *k;
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, o) {
-		k = key_of(keys, item->string);
-		if (!k) {
-			name_keys(keys, what, item->string, err, err_size);
-			return false;
-		}
-		if (!has_type(item, k->type)) {
-			snprintf(err, err_size, "%s: is to be %s", k->name, type_names[k->type]);
-			return false;
-		}
-		if (item != cJSON_GetObjectItemCaseSensitive(o, k->name)) {
-			snprintf(err, err_size, "%s: is said twice", k->name);
-			return false;
-		}
-	}
-	return true;
-}
-
-static const char *string_of(const cJSON *o, const char *key)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, key));
-}
-
-/* Reads an integer from min to max; false and one line in err. *has is false if it is absent. */
-static bool number_of(const cJSON *o, const char *key, double min, double max, double *v, bool *has,
-		      char *err, size_t err_size)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
-
-	*has = item != NULL;
-	if (!item)
-		return true;
-	if (item->valuedouble >= min && item->valuedouble <= max &&
-	    item->valuedouble == (double)(int64_t)item->valuedouble) {
-		*v = item->valuedouble;
-		return true;
-	}
-	snprintf(err, err_size, "%s: not a whole number from %.0f to %.0f", key, min, max);
-	return false;
-}
-
-static const struct key limit_keys[MAX_KEYS] = {
-	{ "device", NUMBER }, { "memory", NUMBER }, { "sm", NUMBER }, { "policy", TEXT },
-};
-
-static bool take_limit(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
-{
-	const char *policy;
-	struct wh_limit_spec *s;
-	bool has;
-	double v;
-
-	if (!has_type(o, OBJECT)) {
-		snprintf(err, err_size, "limits: each entry is to be an object such as {\"memory\":1073741824}");
-		return false;
-	}
-	if (!known_keys(o, "a limit", limit_keys, err, err_size) ||
-	    !number_of(o, "device", 0, WH_TENANT_DEVICES - 1, &v, &has, err, err_size))
-		return false;
-	s = wh_limit_of(list, has ? (int)v : WH_ALL_DEVICES);
-	if (!number_of(o, "memory", 0, 9007199254740991.0, &v, &has, err, err_size))
-		return false;
-	if (has) {
-		s->has_memory = 1;
-		s->memory = (uint64_t)v;
-	}
-	if (!number_of(o, "sm", 1, 100, &v, &has, err, err_size))
-		return false;
-	if (has) {
-		s->has_sm = 1;
-		s->sm_percent = (uint32_t)v;
-	}
-	policy = string_of(o, "policy");
-	if (policy) {
-		s->has_policy = 1;
-		if (wh_limit_policy(policy, &s->sm_policy)) {
-			snprintf(err, err_size, "policy: '%.40s' is neither temporal, spatial nor both", policy);
-			return false;
-		}
-	}
-	if (s->has_memory || s->has_sm || s->has_policy)
-		return true;
-	snprintf(err, err_size, "limits: an entry with none of memory, sm, policy limits nothing");
-	return false;
-}
-
-static bool take_limits(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
-{
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "limits"))
-		if (!take_limit(item, list, err, err_size))
-			return false;
-	return true;
-}
-
-/*
- * Reads the values that belong to no device: host memory, how long a launch may take, and whether
- * workers may meet.
- */
-static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
-{
-	const cJSON *nccl;
-	bool has;
-	double v;
-
-	if (!number_of(o, "host_memory", 0, 9007199254740991.0, &v, &has, err, err_size))
-		return false;
-	list->has_host = has;
-	list->host = has ? (uint64_t)v : 0;
-	if (!number_of(o, "max_kernel_ms", 0, 86400000.0, &v, &has, err, err_size))
-		return false;
-	list->has_kernel = has;
-	list->kernel_ms = has ? (uint64_t)v : 0;
-	nccl = cJSON_GetObjectItemCaseSensitive(o, "nccl");
-	list->nccl = cJSON_IsTrue(nccl) ? WH_NCCL_YES : nccl ? WH_NCCL_NO : WH_NCCL_UNSAID;
-	return true;
-}
-
-/* Reads devices, a bit each; *out is 0 if none are named. */
-static bool take_devices(const cJSON *o, uint32_t *out, char *err, size_t err_size)
-{
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "devices"), *item;
-
-	*out = 0;
-	cJSON_ArrayForEach(item, list)
-		if (!wh_devices_add(out, cJSON_GetStringValue(item),
-				    cJSON_IsNumber(item) ? item->valuedouble : -1, err, err_size))
-			return false;
-	if (!list || *out)
-		return true;
-	snprintf(err, err_size, "devices: an empty list; leave it out for all devices");
-	return false;
-}
-
 static struct wh_tenant *named(const cJSON *o, char *err, size_t err_size)
 {
-	const char *name = string_of(o, "tenant");
+	const char *name = wh_request_text(o, "tenant");
 	struct wh_tenant *t = name ? wh_tenant_find(name) : NULL;
 
 	if (!t)
@@ -347,7 +156,7 @@ static bool take_process(const struct connection *c, const cJSON *o, int *pidfd,
 	double pid = c->peer;
 
 	*pidfd = -1;
-	if (!number_of(o, "pid", 1, INT_MAX, &pid, has, err, err_size))
+	if (!wh_request_number(o, "pid", 1, INT_MAX, &pid, has, err, err_size))
 		return false;
 	if (*has && !ephemeral) {
 		snprintf(err, err_size, "pid: only an ephemeral tenant lives as long as a process");
@@ -373,7 +182,7 @@ static bool takes_keep(const cJSON *o, const struct wh_tenant_request *r, bool *
 
 static cJSON *create(struct connection *c, const cJSON *o)
 {
-	struct wh_tenant_request r = { .name = string_of(o, "tenant"), .uid = geteuid() };
+	struct wh_tenant_request r = { .name = wh_request_text(o, "tenant"), .uid = geteuid() };
 	struct wh_tenant *t;
 	char err[WH_CONTROL_ERROR];
 	cJSON *out;
@@ -384,10 +193,10 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	r.bounded = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "bounded"));
 	r.ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
 	if (!takes_keep(o, &r, &kept, err, sizeof(err)) ||
-	    !number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
-	    !take_limits(o, &r.limits, err, sizeof(err)) ||
-	    !take_devices(o, &r.devices, err, sizeof(err)) ||
-	    !take_host(o, &r.limits, err, sizeof(err)) ||
+	    !wh_request_number(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
+	    !wh_request_limits(o, &r.limits, err, sizeof(err)) ||
+	    !wh_request_devices(o, &r.devices, err, sizeof(err)) ||
+	    !wh_request_host(o, &r.limits, err, sizeof(err)) ||
 	    !take_process(c, o, &pidfd, &named_pid, err, sizeof(err)))
 		return failure(err);
 	if (has)
@@ -421,6 +230,30 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	return out;
 }
 
+/* Lets a program into a tenant. Of an ephemeral one it is a keeper then, as the creator is. */
+static cJSON *join(struct connection *c, const cJSON *o)
+{
+	const char *name = wh_request_text(o, "tenant");
+	struct wh_tenant *t = name ? wh_tenant_find(name) : NULL;
+	char err[WH_CONTROL_ERROR];
+	cJSON *out;
+
+	if (wh_drain_refuses(err, sizeof(err)))
+		return failure(err);
+	if (!t || wh_tenant_is_ending(name)) {
+		snprintf(err, sizeof(err), "there is no tenant '%.80s'; make it by `wormhole tenant create', or say a "
+			 "limit (--mem 2G, --mem none) for one that ends with its program", name ? name : "");
+		return failure(err);
+	}
+	if (wh_tenant_is_ephemeral(t))
+		keep(c, t, c->peer > 0 ? (int)syscall(SYS_pidfd_open, c->peer, 0) : -1);
+	out = success();
+	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
+	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
+	cJSON_AddBoolToObject(out, "ephemeral", wh_tenant_is_ephemeral(t));
+	return out;
+}
+
 static cJSON *set(struct connection *c, const cJSON *o)
 {
 	struct wh_limit_list list = { .n = 0 };
@@ -429,8 +262,8 @@ static cJSON *set(struct connection *c, const cJSON *o)
 	cJSON *out;
 
 	(void)c;
-	if (!t || !take_limits(o, &list, err, sizeof(err)) ||
-	    !take_host(o, &list, err, sizeof(err)) ||
+	if (!t || !wh_request_limits(o, &list, err, sizeof(err)) ||
+	    !wh_request_host(o, &list, err, sizeof(err)) ||
 	    !wh_tenant_limit(t, &list, err, sizeof(err)))
 		return failure(err);
 	wh_keep_changed(t, err, sizeof(err));
@@ -555,6 +388,7 @@ static const struct {
 			      { "host_memory", NUMBER },
 			      { "max_kernel_ms", NUMBER }, { "nccl", FLAG }, { "bounded", FLAG },
 			      { "devices", LIST }, { "keep", FLAG } } },
+	{ "join", join, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
 			{ "host_memory", NUMBER }, { "max_kernel_ms", NUMBER },
 			{ "nccl", FLAG } } },
@@ -571,7 +405,7 @@ static const struct {
 
 static cJSON *run_request(struct connection *c, const cJSON *o)
 {
-	const char *op = cJSON_IsObject(o) ? string_of(o, "op") : NULL;
+	const char *op = cJSON_IsObject(o) ? wh_request_text(o, "op") : NULL;
 	char err[WH_CONTROL_ERROR], what[40];
 	size_t i;
 
@@ -579,11 +413,11 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 		if (strcmp(requests[i].op, op))
 			continue;
 		snprintf(what, sizeof(what), "the request %s", op);
-		if (known_keys(o, what, requests[i].keys, err, sizeof(err)))
+		if (wh_request_keys(o, what, requests[i].keys, err, sizeof(err)))
 			return requests[i].run(c, o);
 		return failure(err);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, export, list, usage, trace, programs, drain, reload, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, join, set, delete, export, list, usage, trace, programs, drain, reload, stop",
 		 op ? op : "");
 	return failure(err);
 }

@@ -63,6 +63,12 @@ static void close_reader(void)
 	memset(figures, 0, sizeof(figures));
 }
 
+static void use_figures(const struct wh_figures *f)
+{
+	wh_judge_use(&judge, f);
+	wh_contexts_look();
+}
+
 static void on_figures(int fd, void *arg)
 {
 	static struct wh_figures f;
@@ -72,7 +78,7 @@ static void on_figures(int fd, void *arg)
 	if (n < 0)
 		close_reader();
 	else if (n)
-		wh_judge_use(&judge, &f);
+		use_figures(&f);
 }
 
 bool wh_judge_start(void)

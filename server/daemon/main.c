@@ -269,7 +269,7 @@ enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_TENANTS, OPT_STATE,
 	OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
-	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL, OPT_HELP,
+	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
 	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
@@ -296,7 +296,7 @@ static const struct option table[] = {
 	{ "protection", no_argument, NULL, OPT_PROTECTION },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "journal", required_argument, NULL, OPT_JOURNAL },
-	{ "help", no_argument, NULL, OPT_HELP },
+	{ "help", no_argument, NULL, 'h' },
 	/* Options that this program passes to itself. */
 	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "resumes", required_argument, NULL, OPT_RESUMES },
@@ -342,7 +342,7 @@ static uint64_t size(const char *option, const char *text, uint64_t min)
 	uint64_t v;
 
 	if (wh_limit_bytes(text, &v) || v < min)
-		wrong("%s: '%s' is not a size such as 64M, of at least %llu bytes", option, text,
+		wrong("%s: %s, of at least %llu bytes", option, wh_limit_bytes_why(text),
 		      (unsigned long long)min);
 	return v;
 }
@@ -436,7 +436,7 @@ static void set(int c)
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
 	case OPT_JOURNAL:	wh_server.unit = optarg; break;
-	case OPT_HELP:		fputs(help, stdout); exit(0);
+	case 'h':		fputs(help, stdout); exit(0);
 	case OPT_SERVE:
 		opt.role = WORKER;
 		opt.worker.conn = number("--serve", optarg, INT_MAX);
@@ -499,7 +499,7 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1)
 		set(c);
 	if (optind != argc)
 		wrong("'%s': unexpected argument", argv[optind]);

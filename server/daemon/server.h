@@ -24,7 +24,6 @@
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
 #define WH_MAX_TENANTS	256
 #define WH_MAX_FILES	20480	/* the server's descriptors, at most */
-#define WH_DEFAULT	"default"	/* the tenant of the server's own socket */
 
 struct wh_server {
 	const char *self;	/* path of this program */
@@ -276,6 +275,14 @@ void wh_notes_remove(void);
 bool wh_judge_start(void);
 bool wh_judge_reap(pid_t pid, int status);	/* true: it was the reader */
 void wh_judge_stop(void);
+/* --- contexts.c --- */
+
+/* Reads what workers have measured, whenever the driver's figures come. */
+void wh_contexts_look(void);
+/* Would a program of the tenant have a context under these limits? False with one line in err. */
+bool wh_contexts_fit(const struct wh_tenant *t, const struct wh_device_limit *limit, char *err,
+		     size_t err_size);
+
 pid_t wh_judge_pid(void);	/* the process that reads the figures; 0: none */
 /* What the driver last said of a device. */
 const struct wh_device_figures *wh_judge_device(unsigned int device);

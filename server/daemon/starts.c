@@ -104,7 +104,7 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int par
 	 * managed variable needs one address in both. If this is not allowed, it depends on chance.
 	 */
 	personality(personality(0xffffffff) | ADDR_COMPAT_LAYOUT);
-	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
+	snprintf(size, sizeof(size), "%zuB", wh_server.part_size);
 	snprintf(number, sizeof(number), "%d", account);
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn, conn),
@@ -197,8 +197,8 @@ static int may_start(struct wh_tenant *t, int conn)
 	account = free_account(t);
 	if (account >= 0)
 		return account;
-	snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be; %u of them have ended, "
-		 "but their programs have not", t->name, WH_TENANT_WORKERS, wh_parts_kept(t));
+	snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be (%u ended, their programs not); "
+		 "further programs need another tenant", t->name, WH_TENANT_WORKERS, wh_parts_kept(t));
 	refuse(t, conn, WH_EBUSY, why);
 	return -1;
 }

@@ -163,6 +163,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	struct wh_device_limit plan[WH_TENANT_DEVICES];
 
 	if (!plan_limits(t, list, plan, err, err_size) ||
+	    !wh_contexts_fit(t, plan, err, err_size) ||
 	    (list->nccl == WH_NCCL_YES && !wh_isolation_meets(&t->isolation, err, err_size)))
 		return false;
 	if (list->nccl != WH_NCCL_UNSAID)
@@ -212,10 +213,16 @@ static void destroy(struct wh_tenant *t)
 		free(t);
 }
 
-/* Ends a tenant that nobody keeps and nobody uses. */
-static void destroy_if_over(struct wh_tenant *t)
+/*
+ * Ends a tenant that nobody keeps, once nobody uses it. Until then its last workers go on, and
+ * nobody joins it: who came for its name would share its end.
+ */
+static void end_if_over(struct wh_tenant *t)
 {
-	if (!t->workers && (t->dying || (t->ephemeral && !t->holds)))
+	if (!is_ending(t))
+		return;
+	stop_listening(t);
+	if (!t->workers)
 		destroy(t);
 }
 
@@ -369,9 +376,8 @@ bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_siz
 		return false;
 	}
 	t->dying = true;
-	stop_listening(t);
 	kill_workers(t);
-	destroy_if_over(t);
+	end_if_over(t);
 	return true;
 }
 
@@ -384,7 +390,7 @@ void wh_tenant_release(struct wh_tenant *t)
 {
 	t->holds--;
 	if (!t->gone)
-		destroy_if_over(t);
+		end_if_over(t);
 	else if (!t->holds)
 		free(t);
 }
@@ -460,7 +466,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	wh_seats_worker_ended(&wh_tenant_seats, t->seat, (unsigned int)account);
 	clean_up(t);
 	wh_parts_bound(t);
-	destroy_if_over(t);
+	end_if_over(t);
 	wh_drain_look();
 }
 

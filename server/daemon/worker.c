@@ -517,16 +517,6 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 	return 0;
 }
 
-/* Charges the whole part, since the driver keeps it in place once there is a context. */
-static bool charge_part(struct wh_session *s, size_t part_size, char *err, size_t size)
-{
-	if (wh_session_charge_part(s, part_size))
-		return true;
-	snprintf(err, size, "the tenant's host memory has no room for a part of %zu bytes: raise it by "
-		 "`wormhole limit TENANT --host-mem', or serve with a smaller --part-size", part_size);
-	return false;
-}
-
 int wh_shm_protect(enum wh_protect protect, const char *backend, int seats, bool loaded,
 		   char *err, size_t err_size)
 {
@@ -580,7 +570,7 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 		return refuse(o->conn, WH_ENOENT, err);
 	if (join_tenant(s, &o->tenant, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
-	if (!charge_part(s, o->part_size, err, sizeof(err)))
+	if (!wh_session_charge_part(s, o->part_size, err, sizeof(err)))
 		return refuse(o->conn, WH_ENOMEM, err);
 	wh_session_far(s, far, w.far_size, false);
 	if (wh_shm_protect(o->protect, o->backend, -1, true, err, sizeof(err)))

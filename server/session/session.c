@@ -157,9 +157,16 @@ void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_proce
 	s->one_process = one_process;
 }
 
-bool wh_session_charge_part(struct wh_session *s, size_t bytes)
+bool wh_session_charge_part(struct wh_session *s, size_t bytes, char *err, size_t size)
 {
-	return wh_host_take(s, bytes);
+	const struct wh_tenant_limits *l = s->limits.page;
+
+	if (wh_host_take(s, bytes))
+		return true;
+	snprintf(err, size, "tenant %.63s: %llu MiB of host memory have no room for a part of %zu MiB; give more by "
+		 "--host-mem of `wormhole run' or `limit', or serve with a smaller --part-size", l->name,
+		 (unsigned long long)l->host_memory >> 20, bytes >> 20);
+	return false;
 }
 
 void wh_session_ready(struct wh_session *s)

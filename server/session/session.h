@@ -14,8 +14,11 @@
 #include "session/dispatch.h"
 #include "loopback.h"
 
-/* Charges the part to the tenant's host memory; false: there is no room for it. */
-bool wh_session_charge_part(struct wh_session *s, size_t bytes);
+/*
+ * Charges the whole part to the tenant's host memory, since the driver keeps it in place once there
+ * is a context. False with one line in err: there is no room for it.
+ */
+bool wh_session_charge_part(struct wh_session *s, size_t bytes, char *err, size_t size);
 /* Starts the driver and uses it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);
 /*

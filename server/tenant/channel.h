@@ -17,7 +17,7 @@
 #define WH_CHANNEL_PORT		"org.wormhole.control"
 #define WH_CHANNEL_MAGIC	0x4e4e414843544857ULL	/* "WHTCHANN" */
 /* The data of messages are structs of tenant.h, unchanged. */
-#define WH_CHANNEL_VERSION	(1u << 16 | WH_TENANT_VERSION)
+#define WH_CHANNEL_VERSION	(2u << 16 | WH_TENANT_VERSION)
 
 enum wh_channel_what {
 	WH_CHANNEL_LOOK = 1,	/* no data follow; the answer is a look, then the windows */
@@ -54,6 +54,7 @@ struct wh_channel_window {
 #define WH_CHANNEL_MEMORY	1u
 #define WH_CHANNEL_SM		2u
 #define WH_CHANNEL_POLICY	4u
+#define WH_CHANNEL_PERCENT	8u	/* with MEMORY: `memory` is percent of the device's */
 
 struct wh_channel_limit {
 	uint32_t window;

@@ -8,6 +8,7 @@
 #define WORMHOLE_CONTROL_H
 
 #define WH_CONTROL_SOCKET	"control.sock"	/* in the server's folder */
+#define WH_DEFAULT		"default"	/* the tenant of the server's own socket */
 #define WH_CONTROL_PACKET	65536		/* bytes at most, both ways */
 #define WH_CONTROL_ERROR	400
 

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s)
+static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s, uint64_t memory)
 {
+	const uint64_t part = memory * s->memory_percent / 100;
+
 	if (s->has_memory)
-		l->memory = s->memory;
+		l->memory = part && (!s->memory || part < s->memory) ? part : s->memory;
 	if (s->has_sm)
 		l->sm_percent = s->sm_percent == 100 ? 0 : s->sm_percent;
 	if (s->has_policy)
@@ -77,6 +79,20 @@ static bool has_device(const struct wh_limit_plan *p, int device, char *err, siz
 	return false;
 }
 
+/* A percentage of what is not known would be no limit. */
+static bool knows_memory(const struct wh_limit_plan *p, const struct wh_limit_spec *s, char *err,
+			 size_t err_size)
+{
+	unsigned int d;
+
+	for (d = 0; s->memory_percent && d < p->devices; d++)
+		if (!p->device[d].memory && (s->device == WH_ALL_DEVICES || s->device == (int)d)) {
+			snprintf(err, err_size, "device %u: how much memory it has is not known; say a size", d);
+			return false;
+		}
+	return true;
+}
+
 bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *list,
 		    struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size)
 {
@@ -85,17 +101,18 @@ bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *l
 
 	memcpy(out, p->now, WH_TENANT_DEVICES * sizeof(*out));
 	for (i = 0; i < list->n; i++)
-		if (!has_device(p, list->spec[i].device, err, err_size))
+		if (!has_device(p, list->spec[i].device, err, err_size) ||
+		    !knows_memory(p, &list->spec[i], err, err_size))
 			return false;
 	for (d = 0; d < p->devices; d++) {
 		if (wh_is_hidden(p->hidden, (int)d))
 			continue;
 		for (i = 0; i < list->n; i++)
 			if (list->spec[i].device == WH_ALL_DEVICES)
-				amend(&out[d], &list->spec[i]);
+				amend(&out[d], &list->spec[i], p->device[d].memory);
 		for (i = 0; i < list->n; i++)
 			if (list->spec[i].device == (int)d)
-				amend(&out[d], &list->spec[i]);
+				amend(&out[d], &list->spec[i], p->device[d].memory);
 		if (!assign_groups(p, d, &out[d], err, err_size))
 			return false;
 	}

@@ -7,7 +7,103 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+/* --- Sizes ------------------------------------------------------------------------ */
+
+#define MOST_BYTES	(UINT64_MAX >> 11)	/* a double of JSON holds it exactly */
+
+/* Reads B, K, M, G or T, the latter also as KiB and so on. Returns the power of 2, or -1. */
+static int unit_of(const char *text)
+{
+	static const char units[] = "bkmgt";
+	const char *unit = *text ? strchr(units, *text | 0x20) : NULL;
+
+	if (!unit || (text[1] && (unit == units || strcasecmp(text + 1, "ib"))))
+		return -1;
+	return 10 * (int)(unit - units);
+}
+
+/* Reads the digits after a point as a fraction of *scale; NULL: there is none, or too many. */
+static const char *fraction_of(const char *text, uint64_t *part, uint64_t *scale)
+{
+	const char *p = text;
+
+	for (*part = 0, *scale = 1; *p >= '0' && *p <= '9' && p - text < 9; p++) {
+		*part = *part * 10 + (uint64_t)(*p - '0');
+		*scale *= 10;
+	}
+	return p == text ? NULL : p;
+}
+
+int wh_limit_bytes(const char *text, uint64_t *bytes)
+{
+	uint64_t part = 0, scale = 1;
+	unsigned __int128 sum;
+	unsigned long long v;
+	const char *rest;
+	char *end;
+	int shift;
+
+	*bytes = 0;
+	if (!strcmp(text, "none") || !strcmp(text, "0"))
+		return 0;
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	rest = *end == '.' ? fraction_of(end + 1, &part, &scale) : end;
+	shift = rest && !errno ? unit_of(rest) : -1;
+	if (shift < 0 || (!shift && *end == '.'))
+		return -1;
+	sum = ((unsigned __int128)v << shift) + ((unsigned __int128)part << shift) / scale;
+	/* What is rounded to nothing is not meant as no limit. */
+	if (sum > MOST_BYTES || (!sum && part))
+		return -1;
+	*bytes = (uint64_t)sum;
+	return 0;
+}
+
+const char *wh_limit_bytes_why(const char *text)
+{
+	static char why[300];
+
+	if (*text && !text[strspn(text, "0123456789.")])
+		snprintf(why, sizeof(why), "'%.40s' has no unit: %.40sM is MiB, as Slurm and HAMi count, and %.40sB bytes",
+			 text, text, text);
+	else
+		snprintf(why, sizeof(why), "'%.100s' is not a size such as 2G, 1.5G or 512MiB, or none", text);
+	return why;
+}
+
+/* Reads a whole number from 1 to 100 with "%" behind it; 0 if it is none. */
+static uint32_t percent_of(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+	long v;
+
+	if (!n || n > 3 || strcmp(text + n, "%"))
+		return 0;
+	v = strtol(text, NULL, 10);
+	return v > 100 ? 0 : (uint32_t)v;
+}
+
+int wh_limit_memory(const char *text, struct wh_limit_spec *s)
+{
+	s->has_memory = 1;
+	s->memory = 0;
+	s->memory_percent = percent_of(text);
+	return s->memory_percent ? 0 : wh_limit_bytes(text, &s->memory);
+}
+
+const char *wh_limit_memory_why(const char *text)
+{
+	if (*text && text[strlen(text) - 1] == '%')
+		return "a percentage of the device's memory is a whole number from 1% to 100%";
+	return wh_limit_bytes_why(text);
+}
+
+/* HAMi's reading: without a unit it is bytes, in any of C's bases. */
 int wh_limit_bytes_in(const char *text, int base, uint64_t *bytes)
 {
 	static const char units[] = "kmgt";
@@ -36,11 +132,6 @@ int wh_limit_bytes_in(const char *text, int base, uint64_t *bytes)
 		return -1;
 	*bytes = v << shift;
 	return 0;
-}
-
-int wh_limit_bytes(const char *text, uint64_t *bytes)
-{
-	return wh_limit_bytes_in(text, 10, bytes);
 }
 
 #define DAY_MS	86400000ull
@@ -196,10 +287,9 @@ static int take_word(struct wh_limit_spec *s, const char *key, const char *value
 		     char *err, size_t err_size)
 {
 	if (!strcmp(key, "mem")) {
-		s->has_memory = 1;
-		if (!wh_limit_bytes(value, &s->memory))
+		if (!wh_limit_memory(value, s))
 			return 0;
-		snprintf(err, err_size, "mem: '%s' is not a size such as 2G, or none", value);
+		snprintf(err, err_size, "mem: %s", wh_limit_memory_why(value));
 	} else if (!strcmp(key, "sm")) {
 		s->has_sm = 1;
 		if (!wh_limit_percent(value, &s->sm_percent))
@@ -280,8 +370,10 @@ static struct wh_limit_spec effective(const struct wh_limit_list *l, int device)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		if (of[i] && of[i]->has_memory)
+		if (of[i] && of[i]->has_memory) {
 			out.memory = of[i]->memory;
+			out.memory_percent = of[i]->memory_percent;
+		}
 		if (of[i] && of[i]->has_sm)
 			out.sm_percent = of[i]->sm_percent;
 		if (of[i] && of[i]->has_policy) {
@@ -300,10 +392,13 @@ static struct wh_limit_spec lesser(const struct wh_limit_list *a, const struct w
 
 	if (want.memory && (!out.memory || want.memory < out.memory))
 		out.memory = want.memory;
+	if (want.memory_percent &&
+	    (!out.memory_percent || want.memory_percent < out.memory_percent))
+		out.memory_percent = want.memory_percent;
 	if (want.sm_percent < out.sm_percent)
 		out.sm_percent = want.sm_percent;
 	/* Of one device, no limit is said as well, since it replaces that of all. */
-	out.has_memory = device != WH_ALL_DEVICES || out.memory;
+	out.has_memory = device != WH_ALL_DEVICES || out.memory || out.memory_percent;
 	out.has_sm = device != WH_ALL_DEVICES || out.sm_percent < 100;
 	return out;
 }

@@ -19,6 +19,7 @@ struct wh_limit_spec {
 	int device;		/* or WH_ALL_DEVICES */
 	int has_memory, has_sm, has_policy;
 	uint64_t memory;	/* bytes, 0: no limit */
+	uint32_t memory_percent;	/* 1..100: of the device's memory; the lesser counts */
 	uint32_t sm_percent;	/* 1..100; 100: no limit */
 	uint32_t sm_policy;	/* WH_SM_* */
 };
@@ -38,9 +39,21 @@ struct wh_limit_list {
 	int nccl;
 };
 
-/* Reads bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */
+/*
+ * Reads a size: a number, whole or with up to nine digits after a point, and B, K, M, G or T of
+ * either case, also as KiB and so on. A number without a unit is none: others read it as bytes or
+ * as MiB. "none" and "0" are 0. 0 or -1.
+ */
 int wh_limit_bytes(const char *text, uint64_t *bytes);
-/* The same with numbers of this base; 0: as in C, with 0x for hexadecimal ones. */
+/* Says what is wrong with a text that it has refused. The next call changes the line. */
+const char *wh_limit_bytes_why(const char *text);
+/* Reads a device's memory into the limit: a size, or "50%" of what the device has. 0 or -1. */
+int wh_limit_memory(const char *text, struct wh_limit_spec *s);
+const char *wh_limit_memory_why(const char *text);
+/*
+ * HAMi's reading of a size, in which a number without a unit is bytes. Numbers have this base; 0:
+ * as in C, with 0x for hexadecimal ones.
+ */
 int wh_limit_bytes_in(const char *text, int base, uint64_t *bytes);
 /* Reads seconds, or with "ms" behind them milliseconds, at most a day; "none" is 0. 0 or -1. */
 int wh_limit_time(const char *text, uint64_t *ms);

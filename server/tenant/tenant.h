@@ -16,7 +16,8 @@
  * of its words; a reader that must not see that reads `generation` before and after.
  *
  * A hijacked worker can write what it likes wherever workers can write. So the server reads none of
- * it to decide (docs/security.md), and cleans up after a tenant's last worker.
+ * it to decide, but for the least limit that makes sense (docs/security.md), and cleans up after a
+ * tenant's last worker.
  */
 #ifndef WORMHOLE_TENANT_H
 #define WORMHOLE_TENANT_H

@@ -45,7 +45,7 @@ enum {
 	OPT_BACKEND = 256, OPT_LIB_PATH, OPT_PRELOAD, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART,
 	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_READY, OPT_TENANT, OPT_ACCOUNT, OPT_SLOTS,
 	OPT_STACK, OPT_DEVICES, OPT_FIGURES, OPT_NVML, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
-	OPT_VERBOSE, OPT_HELP,
+	OPT_VERBOSE,
 };
 
 static const struct option table[] = {
@@ -72,7 +72,7 @@ static const struct option table[] = {
 	{ "prefault-max", required_argument, NULL, OPT_PREFAULT },
 	{ "no-seccomp", no_argument, NULL, OPT_NO_SECCOMP },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
-	{ "help", no_argument, NULL, OPT_HELP },
+	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -149,7 +149,7 @@ static void set(struct options *o, int c)
 	case OPT_PREFAULT:	o->prefault_max = size(optarg); break;
 	case OPT_NO_SECCOMP:	o->seccomp = 0; break;
 	case OPT_VERBOSE:	o->verbose = 1; break;
-	case OPT_HELP:		fputs(help, stdout); exit(0);
+	case 'h':		fputs(help, stdout); exit(0);
 	default:		usage("bad option", NULL);
 	}
 }
@@ -175,7 +175,7 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 	};
 	opterr = 0;
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1)
 		set(o, c);
 	if (optind < argc)
 		usage("unexpected argument", argv[optind]);

@@ -402,7 +402,7 @@ static const char help[] =
 enum {
 	OPT_BACKEND = 256, OPT_WINDOWS, OPT_PARTS, OPT_PART_SIZE, OPT_CPUS, OPT_UID,
 	OPT_MEMORY, OPT_LIMIT, OPT_NVML, OPT_SLACK, OPT_CHANNEL, OPT_TENANTS, OPT_DEVICE,
-	OPT_WORKER, OPT_HELP,
+	OPT_WORKER,
 };
 
 static const struct option table[] = {
@@ -420,7 +420,7 @@ static const struct option table[] = {
 	{ "tenants", required_argument, NULL, OPT_TENANTS },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "worker", required_argument, NULL, OPT_WORKER },
-	{ "help", no_argument, NULL, OPT_HELP },
+	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -471,7 +471,7 @@ static void set(int c)
 	case OPT_TENANTS:	opt.tenants = optarg; break;
 	case OPT_DEVICE:	opt.device = optarg; break;
 	case OPT_WORKER:	opt.worker = optarg; break;
-	case OPT_HELP:		fputs(help, stdout); exit(0);
+	case 'h':		fputs(help, stdout); exit(0);
 	default:		usage("bad option");
 	}
 }
@@ -481,7 +481,7 @@ static void parse(int argc, char **argv)
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+", table, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1)
 		set(c);
 	opt.more = argv + optind;
 	opt.nmore = argc - optind;

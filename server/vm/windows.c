@@ -73,9 +73,11 @@ static bool take_spec(struct wh_limit_list *list, const struct wh_channel_limit 
 {
 	const bool has_sm = l->spec[i].has & WH_CHANNEL_SM;
 	const bool has_policy = l->spec[i].has & WH_CHANNEL_POLICY;
+	const bool percent = l->spec[i].has & WH_CHANNEL_PERCENT;
 	struct wh_limit_spec *s;
 
 	if (l->spec[i].device < WH_ALL_DEVICES || l->spec[i].device >= WH_TENANT_DEVICES ||
+	    (percent && (!l->spec[i].memory || l->spec[i].memory > 100)) ||
 	    (has_sm && (!l->spec[i].sm_percent || l->spec[i].sm_percent > 100)) ||
 	    (has_policy && (!l->spec[i].sm_policy ||
 			    l->spec[i].sm_policy & ~(WH_SM_TEMPORAL | WH_SM_SPATIAL))))
@@ -84,7 +86,8 @@ static bool take_spec(struct wh_limit_list *list, const struct wh_channel_limit 
 	s->has_memory = l->spec[i].has & WH_CHANNEL_MEMORY;
 	s->has_sm = has_sm;
 	s->has_policy = has_policy;
-	s->memory = l->spec[i].memory;
+	s->memory = percent ? 0 : l->spec[i].memory;
+	s->memory_percent = percent ? (uint32_t)l->spec[i].memory : 0;
 	s->sm_percent = l->spec[i].sm_percent;
 	s->sm_policy = l->spec[i].sm_policy;
 	return true;

@@ -12,7 +12,7 @@
 begin() {
 	rm -f "$tmp/idle.in" "$tmp/idle.out"
 	mkfifo "$tmp/idle.in"
-	"$wormhole" run --tenant idle -- "$WH_BUILD/tests/attack/bin/deleted" "$@" \
+	"$wormhole" run --tenant idle --mem none -- "$WH_BUILD/tests/attack/bin/deleted" "$@" \
 		<"$tmp/idle.in" >"$tmp/idle.out" 2>&1 9>&- &
 	idle=$!
 	exec 9>"$tmp/idle.in"

@@ -63,7 +63,7 @@ fi
 
 # loud.c writes what a hijacked worker could write: standard error is the worker's only way to the
 # log.
-start a --tenant loud -- alloc=4096
+start a --tenant loud --mem none -- alloc=4096
 w=$(field loud "t['workers'][0]['pid']")
 before=$(logged)
 is a_worker_has_no_log_open "$(readlink "/proc/$w/fd/2" | cut -d: -f1) $(find "/proc/$w/fd" -lname '*server.log' | wc -l)" "pipe 0"

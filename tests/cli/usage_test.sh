@@ -10,7 +10,7 @@ wormhole=$WH_BUILD/host/wormhole
 status() { "$wormhole" "$@" >/dev/null 2>&1; echo $?; }
 message() { "$wormhole" "$@" 2>&1 >/dev/null; }
 
-plan 25
+plan 30
 is no_command_is_wrong_usage "$(status)" 2
 is unknown_command_is_wrong_usage "$(status fly)" 2
 like unknown_command_is_named "$(message fly)" "'fly'"
@@ -21,8 +21,12 @@ for c in check serve stop run limit "tenant create" "tenant delete" "tenant list
 	# shellcheck disable=SC2086
 	[ "$("$wormhole" $c --help 2>&1 | head -n1 | cut -d' ' -f1-2)" = "Usage: wormhole" ] ||
 		broken="$broken $c"
+	# shellcheck disable=SC2086
+	[ "$("$wormhole" $c -h 2>&1)" = "$("$wormhole" $c --help)" ] || short="$short $c"
 done
 is every_command_has_help "$broken" ""
+is and_by_its_short_option "$short" ""
+is so_have_groups_of_commands "$("$wormhole" tenant -h) $("$wormhole" -h)" "$("$wormhole" tenant --help) $("$wormhole" --help)"
 is run_wants_a_role "$(status run --id 1 true)" 2
 like unknown_role_is_named "$(message run --role king --id 1 true)" "'king'"
 like id_zero_is_refused "$(message run --role server --id 0 true)" "'0' is not a number from 1"
@@ -43,6 +47,9 @@ fi
 like check_has_a_line_for_vmfunc "$("$wormhole" check)" "^VMFUNC EPTP switching  *\(ok\|MISSING\)"
 like check_has_a_verdict_for_programs "$("$wormhole" check)" "^programs of this machine: ready"
 like and_one_for_vms "$("$wormhole" check)" "^VMs: \(ready\|not ready: [0-9]* missing\)"
+like check_of_programs_speaks_of_programs "$("$wormhole" check programs)" "^programs of this machine: ready"
+is and_of_no_vms "$("$wormhole" check programs | grep -c -e VM -e QEMU -e IOMMU)" 0
+is that_of_vms_speaks_of_no_programs "$("$wormhole" check vms | grep -c -e ^programs -e ^workers)" 0
 is check_of_programs_succeeds_without_vmx "$(status check programs)" 0
 like check_of_something_else_names_it "$(message check clouds)" "'clouds' is none of programs and vms"
 is version_is_an_option_too "$("$wormhole" --version)" "$("$wormhole" version)"

@@ -66,7 +66,7 @@ ok its_seconds_grow grows
 # shellcheck disable=SC2086
 kill $pids
 pids=
-busy all
+busy all --mem none
 if [ "$world_kind" = gpu ]; then
 	like without_a_share_the_driver_says_what_it_gets "$(seen "'got', t['all']['sm_got_percent'], t['all']['sm_got_percent'] > 50")" True
 else

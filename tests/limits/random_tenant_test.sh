@@ -32,7 +32,7 @@ fi || {
 	echo "Bail out! no server: $(cat "$tmp/serve")"
 	exit 1
 }
-"$wormhole" tenant create random --mem "$quota" || exit 1
+"$wormhole" tenant create random --mem "${quota}B" || exit 1
 # shellcheck disable=SC2086
 "$bin/random_tenant" --quota "$quota" --usage "$usage" --stage "$tmp/stage" $books \
 	--log "$WORMHOLE_DIR/server.log" --seconds "$seconds" \

@@ -9,7 +9,7 @@ client=$WH_BUILD/tests/tenant/bin/copies
 
 # counts POINT WAY UP DOWN runs copies.c and compares the bytes that were counted.
 counts() {
-	start "$2" --tenant "$2" -- "$2"
+	start "$2" --tenant "$2" --mem none -- "$2"
 	is "$1" "$(field "$2" "t['bytes_to_device'], t['bytes_from_device']") $(grep -v '^ready$' "$tmp/$2.out")" \
 		"($3, $4) "
 	finish_client "$2"

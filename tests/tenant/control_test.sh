@@ -10,7 +10,7 @@
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
 mode() { stat -c '%a %u' "$WORMHOLE_DIR/$1"; }
 
-plan 32
+plan 33
 serve --mem 64M
 "$wormhole" tenant create mine --mem 1G
 if [ "$(id -u)" = 0 ]; then
@@ -28,6 +28,8 @@ if [ "$(id -u)" = 0 ]; then
 	chmod 600 "$WORMHOLE_DIR/control.sock"
 	is other_user_cannot_be_another_tenant \
 		"$(as_nobody "$wormhole" run --tenant mine -- true >/dev/null 2>&1; echo $?)" 1
+	like and_is_told_what_to_ask_for "$(as_nobody "$wormhole" run --tenant mine -- true 2>&1)" \
+		"no tenant 'mine' at .* that you may use; ask who runs.*tenant create mine --user nobody"
 	is other_user_cannot_be_default "$(as_nobody "$wormhole" run -- true >/dev/null 2>&1; echo $?)" 1
 	if as_nobody test -x "$client"; then
 		is tenants_user_can_be_it "$(as_nobody "$wormhole" run --tenant theirs -- "$client" alloc=4096 2>&1)" ok
@@ -46,7 +48,7 @@ if [ "$(id -u)" = 0 ]; then
 else
 	for p in control_socket_is_the_servers socket_of_a_tenant_is_its_users limits_file_is_the_servers \
 		other_user_cannot_control other_user_cannot_make_a_tenant other_user_is_not_heard \
-		other_user_cannot_be_another_tenant other_user_cannot_be_default tenants_user_can_be_it \
+		other_user_cannot_be_another_tenant and_is_told_what_to_ask_for other_user_cannot_be_default tenants_user_can_be_it \
 		socket_by_hand_is_refused_too run_as_another_user other_user_cannot_look_at_tenants; do
 		skip $p "needs root"
 	done

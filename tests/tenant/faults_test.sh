@@ -59,7 +59,7 @@ fi
 # fails.
 serve
 first=$(server)
-start a --tenant keep -- alloc=4096 ready line alloc=8192 ready line alloc=8192
+start a --tenant keep --mem none -- alloc=4096 ready line alloc=8192 ready line alloc=8192
 "$wormhole" tenant create other
 # The lowest number that is free is where the limit begins to matter.
 free=$(find "/proc/$first/fd" -mindepth 1 | sed 's|.*/||' | sort -n | awk '$1 == n { n++ } END { print n + 0 }')

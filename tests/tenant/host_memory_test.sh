@@ -45,8 +45,8 @@ ok killed_worker_and_its_program_hold_nothing await eval '[ "$(held a)" = 0 ]'
 # There is no room for this part.
 "$wormhole" tenant create small --host-mem 20M
 start two --tenant small -- alloc=4096
-like worker_without_room_for_its_part_is_refused "$(WORMHOLE_LOG=1 run --tenant small -- "$client" alloc=4096 2>&1)" \
-	"host memory has no room for a part of 16777216 bytes: raise it by"
+like program_without_room_for_its_part_is_told_why "$(run --tenant small -- "$client" alloc=4096 2>&1)" \
+	"tenant small: 20 MiB of host memory have no room for a part of 16 MiB; give more by --host-mem"
 is its_first_program_goes_on "$(held small)" 16
 finish_client two
 "$wormhole" limit small --host-mem none

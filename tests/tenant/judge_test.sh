@@ -22,7 +22,7 @@ plan 19
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
 start good --tenant good --mem 64M -- alloc=1048576
 start bad --tenant bad --mem 64M -- alloc=1048576
-start free --tenant free -- alloc=1048576
+start free --tenant free --mem none -- alloc=1048576
 good=$(worker good) bad=$(worker bad) free=$(worker free)
 
 # Usage at the limit plus the slack, to the byte, causes nothing, however long it lasts.

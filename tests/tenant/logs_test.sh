@@ -14,8 +14,8 @@ plan 20
 like without_a_server_there_is_no_log "$(logs)" "no server has run there in the background"
 like no_journal_is_taken_for_one "$("$wormhole" serve --backend softgpu --journal x.service 2>&1)" "error: --journal x.service: standard error is not the journal"
 serve
-start a --tenant alpha -- alloc=4096
-start b --tenant beta -- alloc=4096
+start a --tenant alpha --mem none -- alloc=4096
+start b --tenant beta --mem none -- alloc=4096
 victim=$(worker beta)
 kill -9 "$victim"
 ok what_the_server_says_of_a_tenant_is_there await has beta "tenant beta: worker $victim killed by signal 9"

@@ -18,7 +18,7 @@ export FAKE_NVML="$tmp/lines" FAKE_NVML_UUID="$("$wormhole" serve --backend soft
 : >"$FAKE_NVML"
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so"
 start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 copy=8388608 launch=7
-start b --tenant beta -- launch=3
+start b --tenant beta --mem none -- launch=3
 
 "$wormhole" tenant create theirs --user nobody
 ok the_driver_is_asked await eval '"$wormhole" metrics | grep -q "^wormhole_device_power"'

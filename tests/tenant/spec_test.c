@@ -40,7 +40,15 @@ static int refused(const char *text, const char *named)
 
 static void sizes(void)
 {
-	ok(bytes("4096") == 4096, "bytes_are_bytes");
+	ok(bytes("4096B") == 4096 && bytes("4096b") == 4096, "bytes_are_bytes");
+	ok(bytes("4096") == UINT64_MAX && bytes("1.5") == UINT64_MAX &&
+	   strstr(wh_limit_bytes_why("4096"), "4096M is MiB") && strstr(wh_limit_bytes_why("4096"), "4096B bytes"),
+	   "number_without_a_unit_is_refused_with_both_readings");
+	ok(bytes("1.5G") == 3ULL << 29 && bytes("0.25k") == 256 && bytes("1GiB") == 1ULL << 30 &&
+	   bytes("2.5MIB") == 5ULL << 19, "sizes_have_points_and_long_units");
+	ok(bytes("1.G") == UINT64_MAX && bytes(".5G") == UINT64_MAX && bytes("1.5B") == UINT64_MAX &&
+	   bytes("0.0000001k") == UINT64_MAX && bytes("1.0000000001G") == UINT64_MAX,
+	   "bad_fractions_are_refused");
 	ok(bytes("2G") == 2ULL << 30 && bytes("1024m") == 1ULL << 30 && bytes("8k") == 8192 &&
 	   bytes("1T") == 1ULL << 40, "units_of_either_case");
 	ok(!bytes("none") && !bytes("0"), "none_is_no_limit");
@@ -61,6 +69,12 @@ static void specs(void)
 
 	ok(s && s->device == 3 && s->memory == 2ULL << 30 && s->sm_percent == 30 &&
 	   s->sm_policy == (WH_SM_TEMPORAL | WH_SM_SPATIAL), "device_with_everything");
+	s = parse(&l, "4:mem=50%");
+	ok(s && s->has_memory && s->memory_percent == 50 && !s->memory && refused("mem=0%", "1% to 100%") &&
+	   refused("mem=101%", "1% to 100%") && refused("mem=5.5%", "1% to 100%"),
+	   "memory_may_be_a_percentage");
+	l = (struct wh_limit_list){ .n = 0 };
+	parse(&l, "3:mem=2G,sm=30,policy=both");
 	s = parse(&l, "mem=1G");
 	ok(s && s->device == WH_ALL_DEVICES && s->has_memory && !s->has_sm && !s->has_policy,
 	   "without_a_device_it_is_all");
@@ -74,7 +88,7 @@ static void specs(void)
 
 int main(void)
 {
-	tap_plan(12);
+	tap_plan(16);
 	sizes();
 	specs();
 	return tap_exit();

@@ -38,7 +38,7 @@ $("$wormhole" stat evil | grep -c "$(printf '\033')")" "?[31me?vil 0"
 exec 9>&-
 wait $evil
 
-start big --tenant big -- alloc=1048576 alloc=4611686018427387904
+start big --tenant big --mem none -- alloc=1048576 alloc=4611686018427387904
 held=$(field big "d['memory']")
 is what_was_asked_for_and_refused_is_no_peak "$(said big) $(field big "d['memory_peak'] <= $((held + 2097152))")" \
 	"ok CUDA_ERROR_OUT_OF_MEMORY  True"

@@ -25,7 +25,7 @@ like and_says_how_to_start_one "$(top 2>&1)" "wormhole serve"
 serve
 "$wormhole" tenant create gamma
 start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 launch=7
-start b --tenant a-name-of-a-tenant-that-is-longer-than-a-column-can-be -- alloc=4194304
+start b --tenant a-name-of-a-tenant-that-is-longer-than-a-column-can-be --mem none -- alloc=4194304
 start c --tenant gamma -- launch=3
 
 is json_has_each_tenant "$(seen "sorted(t)")" \

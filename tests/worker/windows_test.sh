@@ -78,7 +78,7 @@ b = open(sys.argv[1], "rb").read()
 print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
 }
 
-plan 46
+plan 47
 : >"$FAKE_NVML"
 start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40
 await has_worker 1
@@ -92,6 +92,8 @@ is and_is_shown "$(limits 0)" "($((64 * M)), 30, 'temporal', 0)"
 is its_workers_have_it "$(/usr/bin/python3 -c 'import struct, sys
 print(*struct.unpack_from("<QII", open(sys.argv[1], "rb").read(), 128))' "$tmp/t/window0.limits")" "$((64 * M)) 30 1"
 is and_others_turns_know_of_it "$(shares)" "30 40"
+wormhole limit 1/0 --mem 50%
+is a_percentage_is_of_the_servers_device "$(limits 0)" "($((8192 * M)), 30, 'temporal', 0)"
 wormhole limit 1/0 --mem 80M
 is what_is_not_said_stays "$(limits 0)" "($((80 * M)), 30, 'temporal', 0)"
 wormhole limit 1/window0 --sm none
@@ -116,7 +118,7 @@ talk() { # PYTHON: with c, which is connected, and request(what, version)
 c = socket.socket(socket.AF_UNIX)
 c.settimeout(10)
 c.connect(sys.argv[1])
-def request(what, version=1 << 16 | 4, size=0, magic=0x4e4e414843544857, nonce=7):
+def request(what, version=2 << 16 | 4, size=0, magic=0x4e4e414843544857, nonce=7):
     return struct.pack("<QQIIII", magic, nonce, version, what, 0, size)
 def answer():
     h = struct.unpack("<QQIIII", c.recv(32, socket.MSG_WAITALL))
