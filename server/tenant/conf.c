@@ -291,7 +291,7 @@ static void print_bytes(FILE *out, uint64_t bytes)
 			fprintf(out, "%" PRIu64 "%c", bytes >> (40 - 10 * i), units[i]);
 			return;
 		}
-	fprintf(out, bytes ? "%" PRIu64 : "none", bytes);
+	fprintf(out, bytes ? "%" PRIu64 "B" : "none", bytes);
 }
 
 static void print_size(FILE *out, const char *before, uint64_t bytes, const char *after)

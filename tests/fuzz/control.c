@@ -33,7 +33,7 @@ static void check_answer(const char *text, ssize_t n)
 	cJSON *o = n > 0 ? cJSON_ParseWithLength(text, (size_t)n) : NULL;
 	const cJSON *good = cJSON_GetObjectItemCaseSensitive(o, "ok");
 
-	must(cJSON_IsTrue(good) || (cJSON_IsFalse(good) && string_of(o, "error")),
+	must(cJSON_IsTrue(good) || (cJSON_IsFalse(good) && wh_request_text(o, "error")),
 	     "an answer says neither that it is done nor what is wrong");
 	cJSON_Delete(o);
 }

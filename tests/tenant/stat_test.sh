@@ -29,7 +29,7 @@ is and_has_what_one_limits_by "$(COLUMNS=40 "$wormhole" stat | grep ^TENANT | tr
 os.symlink(sys.argv[1], sys.argv[2] + "/\x1b[31me\nvil")' "$client" "$tmp"
 evil="$tmp/$(printf '\033[31me\nvil')"
 mkfifo "$tmp/evil.in"
-"$wormhole" run --tenant evil -- "$evil" ready wait <"$tmp/evil.in" >"$tmp/evil.out" 2>&1 &
+"$wormhole" run --tenant evil --mem none -- "$evil" ready wait <"$tmp/evil.in" >"$tmp/evil.out" 2>&1 &
 evil=$!
 exec 9>"$tmp/evil.in"
 await grep -q ready "$tmp/evil.out"
