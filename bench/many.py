@@ -142,7 +142,7 @@ class Host:
 
     def stop(self):
         self.control.close()
-        subprocess.run([WORMHOLE, "stop", "--dir", self.dir], check=True)
+        subprocess.run([WORMHOLE, "stop", "--force", "--dir", self.dir], check=True)
 
 
 class Program:
@@ -396,7 +396,7 @@ def those_of(folder):
 def clean_up(folder):
     for name in os.listdir(folder):
         if os.path.exists(f"{folder}/{name}/control.sock"):
-            subprocess.run([WORMHOLE, "stop", "--dir", f"{folder}/{name}"], check=False)
+            subprocess.run([WORMHOLE, "stop", "--force", "--dir", f"{folder}/{name}"], check=False)
     # A program that was still to start does not listen yet.
     for pid in those_of(folder):
         try:

@@ -94,7 +94,7 @@ disconnect() { eval "exec ${to[$1]}>&- ${from[$1]}<&-"; }
 
 start() { # a|b KIND
 	fifos "$1"
-	client --tenant="$1" "$2" 1 "$per_us" "$blocks" asked <"$dir/to.$1" >"$dir/from.$1" &
+	client --tenant="$1" --mem=none "$2" 1 "$per_us" "$blocks" asked <"$dir/to.$1" >"$dir/from.$1" &
 	connect "$1"
 }
 
