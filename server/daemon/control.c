@@ -201,9 +201,8 @@ static cJSON *create(struct connection *c, const cJSON *o)
 		return failure(err);
 	if (has)
 		r.uid = (uid_t)uid;
-	if (r.ephemeral && wh_drain_refuses(err, sizeof(err)))
-		return failure(err);
-	t = wh_tenant_create(&r, err, sizeof(err));
+	t = r.ephemeral && wh_drain_refuses(err, sizeof(err)) ? NULL :
+		wh_tenant_create(&r, err, sizeof(err));
 	if (!t) {
 		if (pidfd >= 0)
 			close(pidfd);
