@@ -281,9 +281,21 @@ static CUresult leave(struct wh_session *s, struct wh_charge *c, CUresult res)
 	return res;
 }
 
+/* Has the machine one device? Their number never changes while the driver is loaded. */
+static bool one_device(struct wh_session *s)
+{
+	static int devices;	/* 0: not asked yet */
+	int n = __atomic_load_n(&devices, __ATOMIC_RELAXED);
+
+	if (!n && s->drv.cuDeviceGetCount && s->drv.cuDeviceGetCount(&n) == CUDA_SUCCESS)
+		__atomic_store_n(&devices, n, __ATOMIC_RELAXED);
+	return n == 1;
+}
+
 /*
  * Returns the device of a stream: without a pool's name the driver takes the current pool of that
- * device, whatever context is current.
+ * device, whatever context is current. Where there is one device the driver is not asked: a call
+ * less, and none on a stream that captures.
  */
 static int device_of_stream(struct wh_session *s, CUstream stream)
 {
@@ -292,6 +304,8 @@ static int device_of_stream(struct wh_session *s, CUstream stream)
 
 	if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return dev;
+	if (one_device(s))
+		return 0;
 	if (s->drv.cuStreamGetDevice && s->drv.cuStreamGetDevice(stream, &dev) == CUDA_SUCCESS)
 		return dev;
 	/* A driver before CUDA 12.8. */
