@@ -32,7 +32,7 @@ is nor_by_their_uuids "$(CUDA_VISIBLE_DEVICES=GPU-12121212 names --devices 1,3)"
 is stat_has_no_others "$(field some "[x['device'] for x in t['devices']]")" "[2]"
 "$wormhole" limit some --mem 2G
 is limit_is_that_of_its_devices "$(field some "d['memory_limit'] >> 30")" 2
-is metrics_have_no_others "$("$wormhole" metrics | sed -n 's/^wormhole_.*memory_bytes.*"some",device="\([0-9]*\)".*/\1/p' |
+is metrics_have_no_others "$("$wormhole" metrics | sed -n 's/^wormhole_.*memory_bytes.*"some",.*device="\([0-9]*\)".*/\1/p' |
 	sort -u | tr '\n' ' ')" "2 "
 
 ok device_that_is_not_there_is_refused refuses "0 to 3" tenant create bad --devices 9
