@@ -117,7 +117,7 @@ await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
 
-plan 43
+plan 44
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
@@ -223,9 +223,17 @@ rm "$root/etc/systemd/system/wormhole-server@.service" "$root/etc/wormhole/gpu0.
 quietly 'systemctl daemon-reload; dpkg -i wormhole-host_*.deb'
 is an_upgrade_does_not_start_what_was_stopped "$(state)" inactive
 quietly 'systemctl enable --now wormhole'
-was=$(inside 'systemctl show -P MainPID wormhole')
+program_of_server() { inside 'stat -Lc %i "/proc/$(systemctl show -P MainPID wormhole)/exe"'; }
+was=$(program_of_server)
+mkfifo "$root/tmp/on"
+inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready line alloc=4096 ready wait </tmp/on' >"$tmp/client" &
+exec 6>"$root/tmp/on"
+await_here grep -q ready "$tmp/client"
 quietly 'dpkg -i wormhole-host_*.deb'
-is but_what_runs_is_the_new_one "$? $(state) $(inside 'systemctl show -P MainPID wormhole' | grep -cx "$was")" "0 active 0"
+is but_what_runs_is_the_new_one "$? $(state) $(program_of_server | grep -cx "$was")" "0 active 0"
+echo >&6
+ok and_its_programs_run_on await_here eval '[ "$(grep -cx ok "$tmp/client")" = 2 ]'
+exec 6>&-
 # An instance that goes on stands in for QEMU.
 printf '[Service]\nExecStart=/bin/sleep 1000\n' >"$root/run/systemd/system/wormhole-server@other.service"
 quietly 'systemctl daemon-reload; systemctl start wormhole-server@other; apt-get purge -y wormhole-host wormhole-libraries'
