@@ -68,8 +68,7 @@ static bool take_mem(struct reader *r, struct wh_conf *c, const char *value)
 {
 	struct wh_limit_spec *all = wh_limit_of(&c->limits, WH_ALL_DEVICES);
 
-	all->has_memory = 1;
-	return !wh_limit_bytes(value, &all->memory) ||
+	return !wh_limit_memory(value, all) ||
 	       wrong(r, "mem: '%.80s' is not a size such as 2G, or none", value);
 }
 
@@ -309,10 +308,20 @@ static void print_percent(FILE *out, const char *before, uint32_t percent, const
 		fprintf(out, "%snone%s", before, after);
 }
 
+/* A limit in percent of the device has no bytes (wh_limit_memory()). */
+static void print_memory(FILE *out, const char *before, const struct wh_limit_spec *s,
+			 const char *after)
+{
+	if (s->memory_percent && !s->memory)
+		fprintf(out, "%s%u%%%s", before, s->memory_percent, after);
+	else
+		print_size(out, before, s->memory, after);
+}
+
 static void print_all(FILE *out, const struct wh_limit_spec *s)
 {
 	if (s->has_memory)
-		print_size(out, "mem = ", s->memory, "\n");
+		print_memory(out, "mem = ", s, "\n");
 	if (s->has_sm)
 		print_percent(out, "sm = ", s->sm_percent, "\n");
 	if (s->has_policy)
@@ -325,7 +334,7 @@ static void print_device(FILE *out, const struct wh_limit_spec *s)
 
 	fprintf(out, "device = %d:", s->device);
 	if (s->has_memory) {
-		print_size(out, "mem=", s->memory, "");
+		print_memory(out, "mem=", s, "");
 		comma = ",";
 	}
 	if (s->has_sm) {

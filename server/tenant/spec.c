@@ -235,6 +235,7 @@ static void merge_spec(struct wh_limit_spec *to, const struct wh_limit_spec *s)
 	if (s->has_memory) {
 		to->has_memory = 1;
 		to->memory = s->memory;
+		to->memory_percent = s->memory_percent;
 	}
 	if (s->has_sm) {
 		to->has_sm = 1;

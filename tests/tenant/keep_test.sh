@@ -20,7 +20,7 @@ life() { "$wormhole" tenant list | sed -n "s/^$1  *[^ ]*  *//p"; }
 limits() { field "$1" "d['memory_limit'], d['sm_percent'], d['sm_policy'], d['sm_groups']"; }
 said() { cat "$tmp/serve"; }
 
-plan 46
+plan 47
 serve_kept
 ok a_server_without_tenants_makes_no_folder [ ! -e "$STATE" ]
 "$wormhole" tenant create team --mem 64M --sm 10 --max-kernel 700ms
@@ -34,6 +34,11 @@ is a_tenant_is_there_again_after_a_stop "$(tenants)" "default team "
 is with_limits_as_they_were_changed "$(limits team)" "(100663296, 10, 'temporal', 0)"
 is and_the_next_server_says_so "$(said | grep -c "$kept: 1 tenants made, 0 left out")" 1
 is it_serves_on "$("$wormhole" run --tenant team -- "$client" alloc=4096)" ok
+"$wormhole" tenant create half --mem 50%
+half=$(field half "d['memory_limit']")
+again
+is a_percentage_of_the_device_is_kept "$(field half "d['memory_limit']")" "$half"
+"$wormhole" tenant delete half
 "$wormhole" tenant create killed --sm 40 --sm-policy spatial
 start a --tenant passing --mem 64M -- alloc=4096
 pid=$(server)
