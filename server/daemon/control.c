@@ -290,7 +290,7 @@ static cJSON *export(struct connection *c, const cJSON *o)
 {
 	char err[WH_CONTROL_ERROR];
 	struct wh_tenant *t = named(o, err, sizeof(err));
-	char *text = t ? wh_keep_text(t) : NULL;
+	char *text = t ? wh_keep_text(t, true) : NULL;
 	cJSON *out;
 
 	(void)c;

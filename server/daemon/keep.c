@@ -173,7 +173,7 @@ static void name_devices(struct wh_conf *c, uint32_t hidden)
 	}
 }
 
-void wh_keep_print(FILE *out, const struct wh_tenant *t, bool names)
+static void print_section(FILE *out, const struct wh_tenant *t, bool names)
 {
 	struct wh_conf c = { .limits = t->said };
 
@@ -183,14 +183,14 @@ void wh_keep_print(FILE *out, const struct wh_tenant *t, bool names)
 	wh_conf_print(out, &c);
 }
 
-char *wh_keep_text(const struct wh_tenant *t)
+char *wh_keep_text(const struct wh_tenant *t, bool names)
 {
 	char *text = NULL;
 	size_t n;
 	FILE *f = open_memstream(&text, &n);
 
 	if (f)
-		wh_keep_print(f, t, true);
+		print_section(f, t, names);
 	if (f && !fclose(f))
 		return text;
 	free(text);
@@ -213,7 +213,7 @@ static bool write_tenant(const struct wh_tenant *t, char *err, size_t err_size)
 	out = open_memstream(&text, &n);
 	if (out) {
 		fputs("# Kept by the server. `wormhole limit' and `wormhole tenant delete' change it.\n", out);
-		wh_keep_print(out, t, false);
+		print_section(out, t, false);
 	}
 	good = out && !fclose(out) && wh_keep_write(keep.tenants, name, text, n, true);
 	if (!good)

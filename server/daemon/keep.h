@@ -45,11 +45,11 @@ bool wh_keep_may_delete(const struct wh_tenant *t, char *err, size_t err_size);
 bool wh_keep_forget(const char *name, char *err, size_t err_size);
 /* "", "state", or the path of the administrator's file. */
 const char *wh_keep_by(const struct wh_tenant *t);
-/* Writes the tenant as a section of such a file. `names`: the user by name, where it has one. */
-void wh_keep_print(FILE *out, const struct wh_tenant *t, bool names);
-
-/* The same as an allocated text; NULL: no memory. */
-char *wh_keep_text(const struct wh_tenant *t);
+/*
+ * Returns the tenant as a section of such a file, allocated; NULL: no memory. `names`: the user by
+ * name, where it has one.
+ */
+char *wh_keep_text(const struct wh_tenant *t, bool names);
 
 /* The folder of what the server keeps; made at need. -1 with one line in err, or "" for none. */
 int wh_keep_state(bool make, char *err, size_t err_size);

@@ -15,13 +15,9 @@
 
 void wh_keep_hand_over(cJSON *o, const struct wh_tenant *t)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *f = open_memstream(&text, &n);
+	char *text = wh_keep_text(t, false);
 
-	if (f)
-		wh_keep_print(f, t, false);
-	if (f && !fclose(f))
+	if (text)
 		cJSON_AddStringToObject(o, "said", text);
 	free(text);
 	cJSON_AddNumberToObject(o, "kept", t->kept);
