@@ -189,18 +189,36 @@ static void say_left(unsigned int n, const cJSON *answer)
 }
 
 /*
- * Waits until the server ends with its last program, and says which are left whenever their
- * number has changed. @fd is a connection, which ends with the server.
+ * Has the server ended, since the connection has? If it was killed, another one goes on, and the
+ * connection is one to that.
  */
-static int await_programs(const char *dir, int fd, unsigned int before)
+static bool has_ended(const char *dir, int *fd)
+{
+	int again;
+	char end;
+
+	if (recv(*fd, &end, 1, MSG_DONTWAIT) < 0)
+		return false;
+	again = wh_server_reach(dir);
+	if (again < 0)
+		return true;
+	close(*fd);
+	*fd = again;
+	return false;
+}
+
+/*
+ * Waits until the server ends with its last program, and says which are left whenever their
+ * number has changed. @fd is a connection to it.
+ */
+static int await_programs(const char *dir, int *fd, unsigned int before)
 {
 	const struct timespec pause = { 0, LOOK_MS * 1000000L };
 	unsigned int n;
 	cJSON *answer;
 	bool stays;
-	char end;
 
-	while (recv(fd, &end, 1, MSG_DONTWAIT) < 0) {
+	while (!has_ended(dir, fd)) {
 		nanosleep(&pause, NULL);
 		answer = wh_server_glance(dir, "programs", 10 * LOOK_MS);
 		if (!answer)
@@ -244,7 +262,7 @@ int cmd_stop(int argc, char **argv)
 	if (a.when_idle && left)
 		say_left(left, answer);
 	cJSON_Delete(answer);
-	rc = a.when_idle && left ? await_programs(dir, fd, left) : await_end(fd);
+	rc = a.when_idle && left ? await_programs(dir, &fd, left) : await_end(fd);
 	close(fd);
 	return rc;
 }

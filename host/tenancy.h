@@ -37,6 +37,7 @@ bool wh_is_client_stub(const char *path);
 
 /* Connects to the control socket. Returns -1 after a message. */
 int wh_server_connect(const char *dir);
+int wh_server_reach(const char *dir);	/* the same, with errno in place of a message */
 /* Sends a request, frees it, and returns the answer, or NULL after a message. */
 cJSON *wh_server_ask(int fd, cJSON *request);
 /* Does the same, and returns the file that comes with the answer; -1 after a message. */

@@ -2,6 +2,7 @@
 /* The command's side of the server's control socket, and the arguments for limits. */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,9 @@ static void explain_connect(const char *dir, int err)
 			 dir, wh_server_dir_else(), strerror(err));
 }
 
+/* Where this process has connected to last; the socket itself names no path that others can use. */
+static struct sockaddr_un address;
+
 /*
  * Opens the control socket. Returns -1 with errno. @connect_ms limits the wait for a
  * connection if other clients are waiting, too.
@@ -63,14 +67,20 @@ static int open_socket(const char *dir, int answer_ms, int connect_ms)
 		errno = err;
 		return -1;
 	}
+	address = a;
 	wait = (struct timeval){ answer_ms / 1000, answer_ms % 1000 * 1000 };
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	return fd;
 }
 
+int wh_server_reach(const char *dir)
+{
+	return open_socket(dir, TIMEOUT_S * 1000, 0);
+}
+
 int wh_server_connect(const char *dir)
 {
-	int fd = open_socket(dir, TIMEOUT_S * 1000, 0);
+	int fd = wh_server_reach(dir);
 
 	if (fd < 0)
 		explain_connect(dir, errno);
@@ -134,9 +144,62 @@ static cJSON *exchange_patiently(int fd, const cJSON *request)
 	return answer;
 }
 
-cJSON *wh_server_ask(int fd, cJSON *request)
+/* --- A server that was killed before it answered ------------------------------------ */
+
+#define REPEATS	3	/* its monitor starts another one, which listens where it did */
+
+/* Does it do no harm to do this twice? An ephemeral tenant ends with its connection. */
+static bool may_repeat(const cJSON *request)
+{
+	static const char *const ops[] = {
+		"info", "join", "set", "export", "list", "usage", "trace", "programs", "drain",
+	};
+	const char *op = cJSON_GetStringValue(cJSON_GetObjectItem(request, "op"));
+	size_t i;
+
+	for (i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+		if (!strcmp(op, ops[i]))
+			return true;
+	return !strcmp(op, "create") && cJSON_IsTrue(cJSON_GetObjectItem(request, "ephemeral"));
+}
+
+/* Connects the descriptor once more. */
+static bool connect_again(int fd)
+{
+	socklen_t size = sizeof(struct timeval);
+	struct timeval wait;
+	int again;
+	bool done;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, &size))
+		return false;
+	again = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	done = again >= 0 && !connect(again, (struct sockaddr *)&address, sizeof(address)) &&
+	       !setsockopt(again, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) &&
+	       dup3(again, fd, O_CLOEXEC) == fd;
+	if (again >= 0)
+		close(again);
+	return done;
+}
+
+static cJSON *exchange_again(int fd, const cJSON *request)
 {
 	cJSON *answer = exchange_patiently(fd, request);
+	int i, err = errno;
+
+	for (i = 0; !answer && (err == ECONNRESET || err == EPIPE) && i < REPEATS; i++) {
+		if (!may_repeat(request) || !connect_again(fd))
+			break;
+		answer = exchange_patiently(fd, request);
+		err = errno;
+	}
+	errno = err;
+	return answer;
+}
+
+cJSON *wh_server_ask(int fd, cJSON *request)
+{
+	cJSON *answer = exchange_again(fd, request);
 	const char *why;
 
 	cJSON_Delete(request);

@@ -99,8 +99,11 @@ static int dial(void)
 	return -1;
 }
 
-/* Receives the welcome message and the part's file, which stays -1 if none came. */
-static int receive(int sock, struct wh_shm_welcome *w, int *file)
+/*
+ * Receives the welcome message and the part's file, which stays -1 if none came. *cut: the
+ * connection ended without a word.
+ */
+static int receive(int sock, struct wh_shm_welcome *w, int *file, bool *cut)
 {
 	union {
 		struct cmsghdr hdr;
@@ -117,6 +120,7 @@ static int receive(int sock, struct wh_shm_welcome *w, int *file)
 	if (poll(&p, 1, WELCOME_TIMEOUT_MS) <= 0)
 		return WH_EGONE;
 	n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	*cut = !n || (n < 0 && errno == ECONNRESET);
 	c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(file, CMSG_DATA(c), sizeof(*file));
@@ -193,14 +197,36 @@ static void open_lanes(struct wh_link *l)
 	}
 }
 
+#define REPEATS	2	/* where the connection ended without a word */
+
+/*
+ * Connects and receives the welcome. A server that is killed in between leaves a connection that
+ * ends without a word; another one then listens at the same socket.
+ */
+static int meet(struct wh_shm_welcome *w, int *file, int *sock)
+{
+	bool cut = true;
+	int i, rc = WH_EGONE;
+
+	for (i = 0; cut && i <= REPEATS; i++) {
+		if (i)
+			close(*sock);
+		*sock = dial();
+		if (*sock < 0)
+			return WH_ETRANSPORT;
+		cut = false;
+		rc = receive(*sock, w, file, &cut);
+	}
+	return rc;
+}
+
 static int shm_open_link(struct wh_link *l)
 {
 	struct wh_shm_welcome w = { .status = 0 };
-	int file, rc, sock = dial();
+	int file = -1, sock = -1, rc = meet(&w, &file, &sock);
 
 	if (sock < 0)
-		return WH_ETRANSPORT;
-	rc = receive(sock, &w, &file);
+		return rc;
 	if (rc && rc != WH_EVERSION)
 		wh_note_reason("no worker: %.*s", (int)sizeof(w.error), rc == w.status ? w.error :
 			       "it has ended before it served; `wormhole logs' says why");

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 
 #include <fcntl.h>
@@ -48,6 +49,15 @@ void wh_close_others(int keep)
 pid_t wh_fork(int keep)
 {
 	pid_t pid = fork();
+
+	if (!pid)
+		wh_close_others(keep);
+	return pid;
+}
+
+pid_t wh_fork_lasting(int keep)
+{
+	pid_t pid = wh_monitor_fork(-1);
 
 	if (!pid)
 		wh_close_others(keep);

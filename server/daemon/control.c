@@ -10,7 +10,9 @@
  * program, so requests are no longer accepted on it.
  */
 #define _GNU_SOURCE
+#include "daemon/front.h"
 #include "daemon/handover.h"
+#include "daemon/monitor.h"
 #include "daemon/request.h"
 #include "daemon/server.h"
 
@@ -36,10 +38,13 @@ struct connection {
 	pid_t peer;
 	int file;		/* a descriptor that goes with the answer; -1: none */
 	bool stop;		/* end the server once the answer is sent */
+	bool waits;		/* its request is not answered yet */
+	bool front;		/* it stands for the server (front.h) */
 	struct wh_tenant *kept;	/* the tenant that the connection keeps; NULL: none */
 };
 
 static int listener = -1, connections;
+static struct connection *front;	/* NULL: none */
 static char path[WH_SOCKET_PATH];
 
 /* --- Answers ---------------------------------------------------------------------- */
@@ -121,6 +126,7 @@ static struct wh_tenant *named(const cJSON *o, char *err, size_t err_size)
 
 static void on_process_end(int fd, void *arg)
 {
+	wh_monitor_changed();
 	wh_loop_remove(fd);
 	close(fd);
 	wh_tenant_release(arg);
@@ -134,6 +140,7 @@ static bool keep(struct connection *c, struct wh_tenant *t, int pidfd)
 {
 	c->kept = t;
 	wh_tenant_hold(t);
+	wh_monitor_changed();
 	if (pidfd < 0)
 		return false;
 	fcntl(pidfd, F_SETFD, FD_CLOEXEC);
@@ -376,30 +383,51 @@ static cJSON *reload(struct connection *c, const cJSON *o)
 	return failure(err);
 }
 
+/* With words, it returns only if it fails: the program that goes on answers. */
+static cJSON *attach(struct connection *c, const cJSON *o)
+{
+	char err[WH_CONTROL_ERROR];
+
+	if (front || !wh_server.keep_s)
+		return failure("another server answers there");
+	c->front = true;
+	if (cJSON_GetObjectItemCaseSensitive(o, "words")) {
+		wh_handover_with(o, c->fd, err, sizeof(err));
+		c->front = false;
+		return failure(err);
+	}
+	front = c;
+	wh_front_here();
+	return success();
+}
+
 static const struct {
 	const char *op;
 	cJSON *(*run)(struct connection *c, const cJSON *o);
+	bool looks;		/* it changes nothing */
 	struct key keys[MAX_KEYS];
 } requests[] = {
-	{ "info", info, { { "op", TEXT } } },
-	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
+	{ "info", info, true, { { "op", TEXT } } },
+	{ "create", create, false, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
 			      { "ephemeral", FLAG }, { "pid", NUMBER }, { "limits", LIST },
 			      { "host_memory", NUMBER },
 			      { "max_kernel_ms", NUMBER }, { "nccl", FLAG }, { "bounded", FLAG },
 			      { "devices", LIST }, { "keep", FLAG } } },
-	{ "join", join, { { "op", TEXT }, { "tenant", TEXT } } },
-	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
+	{ "join", join, false, { { "op", TEXT }, { "tenant", TEXT } } },
+	{ "set", set, false, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
 			{ "host_memory", NUMBER }, { "max_kernel_ms", NUMBER },
 			{ "nccl", FLAG } } },
-	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
-	{ "export", export, { { "op", TEXT }, { "tenant", TEXT } } },
-	{ "list", list, { { "op", TEXT } } },
-	{ "usage", usage, { { "op", TEXT } } },
-	{ "trace", trace, { { "op", TEXT }, { "tenant", TEXT } } },
-	{ "reload", reload, { { "op", TEXT } } },
-	{ "programs", programs, { { "op", TEXT } } },
-	{ "drain", drain, { { "op", TEXT }, { "on", FLAG } } },
-	{ "stop", stop, { { "op", TEXT }, { "when_idle", FLAG }, { "force", FLAG } } },
+	{ "delete", delete, false, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
+	{ "export", export, true, { { "op", TEXT }, { "tenant", TEXT } } },
+	{ "list", list, true, { { "op", TEXT } } },
+	{ "usage", usage, true, { { "op", TEXT } } },
+	{ "trace", trace, true, { { "op", TEXT }, { "tenant", TEXT } } },
+	{ "reload", reload, true, { { "op", TEXT } } },
+	{ "attach", attach, false, { { "op", TEXT }, { "program", TEXT }, { "words", LIST },
+				     { "environment", LIST } } },
+	{ "programs", programs, true, { { "op", TEXT } } },
+	{ "drain", drain, false, { { "op", TEXT }, { "on", FLAG } } },
+	{ "stop", stop, false, { { "op", TEXT }, { "when_idle", FLAG }, { "force", FLAG } } },
 };
 
 static cJSON *run_request(struct connection *c, const cJSON *o)
@@ -412,11 +440,13 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 		if (strcmp(requests[i].op, op))
 			continue;
 		snprintf(what, sizeof(what), "the request %s", op);
-		if (wh_request_keys(o, what, requests[i].keys, err, sizeof(err)))
-			return requests[i].run(c, o);
-		return failure(err);
+		if (!wh_request_keys(o, what, requests[i].keys, err, sizeof(err)))
+			return failure(err);
+		if (!requests[i].looks)
+			wh_monitor_changed();
+		return requests[i].run(c, o);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, join, set, delete, export, list, usage, trace, programs, drain, reload, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, join, set, delete, export, list, usage, trace, programs, drain, attach, reload, stop",
 		 op ? op : "");
 	return failure(err);
 }
@@ -444,9 +474,33 @@ static void drop(struct connection *c)
 	wh_loop_remove(c->fd);
 	close(c->fd);
 	connections--;
-	if (c->kept)
+	if (c->kept) {
 		wh_tenant_release(c->kept);
+		wh_monitor_changed();
+	}
+	if (c == front) {
+		front = NULL;
+		wh_monitor_changed();
+		wh_front_gone();
+	}
 	free(c);
+}
+
+/*
+ * What is answered outlives the server. The state says meanwhile that the client waits: a next
+ * server knows no answer and ends the connection, so that the client does not wait for ever.
+ */
+static bool answer_saved(struct connection *c, cJSON *o)
+{
+	bool sent;
+
+	c->waits = true;
+	wh_monitor_save();
+	sent = answer(c, o);
+	c->waits = false;
+	if (c->kept || c->front)
+		wh_monitor_changed();
+	return sent;
 }
 
 static void on_packet(int fd, void *arg)
@@ -464,7 +518,7 @@ static void on_packet(int fd, void *arg)
 	text[n < WH_CONTROL_PACKET ? n : WH_CONTROL_PACKET] = 0;
 	no_memory = false;
 	c->file = -1;
-	if (!answer(c, run(c, text, (size_t)n))) {
+	if (!answer_saved(c, run(c, text, (size_t)n))) {
 		drop(c);
 		return;
 	}
@@ -492,7 +546,7 @@ static void turn_away(int conn, void *arg)
 }
 
 /* A client that may ask is told why it cannot. */
-static bool take(struct connection *c)
+static struct connection *take(struct connection *c)
 {
 	struct connection *kept = connections < MAX_CONNECTIONS ? malloc(sizeof(*kept)) : NULL;
 
@@ -500,10 +554,10 @@ static bool take(struct connection *c)
 	if (kept)
 		*kept = *c;
 	if (kept && wh_loop_add(c->fd, on_packet, kept))
-		return true;
+		return kept;
 	answer(c, failure("the server has no room for a connection: out of memory, or too many"));
 	free(kept);
-	return false;
+	return NULL;
 }
 
 static void on_connection(int fd, void *arg)
@@ -521,38 +575,53 @@ static void on_connection(int fd, void *arg)
 
 /* --- Over a handover ---------------------------------------------------------------- */
 
-static void leave_kept(cJSON *all, int fd, const struct wh_tenant *t)
+static cJSON *leave_kept(cJSON *all, int fd, const struct wh_tenant *t, bool waits)
 {
 	cJSON *o = cJSON_CreateObject();
 
 	wh_leave_fd(o, "file", fd);
+	cJSON_AddBoolToObject(o, "waits", waits);
 	if (t && wh_tenant_find(wh_tenant_name(t)) == t)
 		cJSON_AddStringToObject(o, "tenant", wh_tenant_name(t));
 	cJSON_AddItemToArray(all, o);
+	return o;
 }
 
+/*
+ * A connection that keeps nothing is left for a program that goes on, but not for a server after
+ * one that was killed: that may have taken a request and not answered.
+ */
 void wh_control_leave(cJSON *o)
 {
+	bool all = wh_handover_is_planned();
+	const struct connection *c;
 	cJSON *connected, *ends;
 	void *arg;
 	int at, fd;
 
 	wh_leave_fd(o, "listener", listener);
 	connected = cJSON_AddArrayToObject(o, "connections");
-	for (at = 0; (fd = wh_loop_next(&at, on_packet, &arg)) >= 0;)
-		leave_kept(connected, fd, ((struct connection *)arg)->kept);
+	for (at = 0; (fd = wh_loop_next(&at, on_packet, &arg)) >= 0;) {
+		c = arg;
+		if (all || c->kept || c->front)
+			cJSON_AddBoolToObject(leave_kept(connected, fd, c->kept, c->waits && !all),
+					      "front", c->front);
+	}
 	ends = cJSON_AddArrayToObject(o, "processes");
 	for (at = 0; (fd = wh_loop_next(&at, on_process_end, &arg)) >= 0;)
-		leave_kept(ends, fd, arg);
+		leave_kept(ends, fd, arg, false);
 }
 
-static bool take_connection(int fd, struct wh_tenant *t)
+static bool take_connection(int fd, struct wh_tenant *t, bool stands)
 {
-	struct connection c = { .fd = fd, .file = -1, .kept = t };
+	struct connection c = { .fd = fd, .file = -1, .kept = t, .front = stands }, *kept;
 
-	if (!may_control(fd, &c.peer) || !take(&c))
+	kept = may_control(fd, &c.peer) ? take(&c) : NULL;
+	if (!kept)
 		return false;
 	connections++;
+	if (stands)
+		front = kept;
 	return true;
 }
 
@@ -568,8 +637,11 @@ static void take_kept(const cJSON *all, bool process)
 		fd = wh_taken_fd(o, "file");
 		name = wh_taken_text(o, "tenant");
 		t = wh_tenant_find(name);
+		if (fd < 0)
+			continue;
 		if (process ? t && wh_loop_add(fd, on_process_end, t) :
-			      (t || !*name) && take_connection(fd, t)) {
+			      (t || !*name) && !wh_taken_flag(o, "waits") &&
+			      take_connection(fd, t, wh_taken_flag(o, "front"))) {
 			if (t)
 				wh_tenant_hold(t);
 		} else {
@@ -593,11 +665,13 @@ static void release_all(void)
 static bool take_over(const cJSON *o)
 {
 	listener = wh_taken_fd(o, "listener");
-	if (!wh_loop_add(listener, on_connection, NULL))
+	if (listener < 0 || !wh_loop_add(listener, on_connection, NULL))
 		return false;
 	take_kept(cJSON_GetObjectItem(o, "connections"), false);
 	take_kept(cJSON_GetObjectItem(o, "processes"), true);
 	release_all();
+	if (wh_server.keep_s && !front)
+		wh_front_gone();
 	return true;
 }
 
@@ -617,6 +691,14 @@ bool wh_control_start(char *err, size_t err_size)
 		return true;
 	snprintf(err, err_size, "%s/" WH_CONTROL_SOCKET ": %s", wh_server.dir, strerror(errno));
 	return false;
+}
+
+void wh_control_farewell(void)
+{
+	static const char text[] = "{\"ended\":true}";
+
+	if (front)
+		send(front->fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void wh_control_stop(void)

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "daemon/handover.h"
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 
 #include <cjson/cJSON.h>
@@ -102,6 +103,7 @@ void wh_drain(bool on, bool end)
 		wh_say("info", on ? "no new programs are taken" : "new programs are taken again");
 	draining = on;
 	ending = on && end;
+	wh_monitor_changed();
 }
 
 bool wh_drain_ends(void)

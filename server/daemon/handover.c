@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See handover.h. An exec keeps the process's number, so its children stay its children: workers
- * live on, and so does the lock. Descriptors that the state names pass the exec, all others are
- * closed by it.
+ * See handover.h. It is the monitor that becomes the installed program. An exec keeps its number, so
+ * its children stay its children: workers live on, and so does the lock. Descriptors that the state
+ * names pass the exec, all others are closed by it.
  *
  * An older program may be installed, or one that does not know what this one has: the program is
  * asked first, in a process of its own. After the exec there is no way back.
  */
 #define _GNU_SOURCE
 #include "daemon/handover.h"
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -26,13 +27,16 @@
 #include "tenant/tenant.h"
 #include "tenant/trace.h"
 
-#define STATE_VERSION	1
+extern char **environ;
+
+#define STATE_VERSION	2
 #define OPTION		"--resume"
 #define MAX_STATE	(64 << 20)
 
 static char **words;
 static char program[PATH_MAX];
 static cJSON *state;
+static const cJSON *next;	/* what wh_handover_with() was given; NULL: the same words as ever */
 
 /* --- Before --------------------------------------------------------------------------- */
 
@@ -82,11 +86,35 @@ static bool program_knows(char *err, size_t err_size)
 	return false;
 }
 
+/* The files that the state names, each with what tells it from another of the same number. */
+static cJSON *files;
+static bool planned;
+
+static cJSON *file_of(int fd)
+{
+	struct stat st = { 0 };
+	cJSON *o = cJSON_CreateArray();
+
+	fstat(fd, &st);
+	cJSON_AddItemToArray(o, cJSON_CreateNumber(fd));
+	cJSON_AddItemToArray(o, cJSON_CreateNumber((double)st.st_dev));
+	cJSON_AddItemToArray(o, cJSON_CreateNumber((double)st.st_ino));
+	return o;
+}
+
 void wh_leave_fd(cJSON *o, const char *key, int fd)
 {
 	cJSON_AddNumberToObject(o, key, fd);
-	if (fd >= 0)
+	if (fd < 0)
+		return;
+	cJSON_AddItemToArray(files, file_of(fd));
+	if (planned)
 		fcntl(fd, F_SETFD, 0);
+}
+
+bool wh_handover_is_planned(void)
+{
+	return planned;
 }
 
 static cJSON *part(cJSON *all, const char *name, void (*leave)(cJSON *o))
@@ -103,7 +131,10 @@ static cJSON *describe(int asker)
 	cJSON *all = cJSON_CreateObject();
 
 	cJSON_AddStringToObject(all, "version", version());
+	files = cJSON_AddArrayToObject(all, "files");
 	wh_leave_fd(all, "asker", asker);
+	if (next)
+		cJSON_AddItemToObject(all, "next", cJSON_Duplicate(next, true));
 	if (part(all, "lock", wh_lock_leave) && part(all, "uids", wh_uids_leave) &&
 	    part(all, "isolation", wh_isolation_leave) && part(all, "tenants", wh_tenants_leave) &&
 	    part(all, "control", wh_control_leave) && part(all, "drain", wh_drain_leave) &&
@@ -113,21 +144,32 @@ static cJSON *describe(int asker)
 	return NULL;
 }
 
-/* Returns a descriptor that passes an exec, or -1 with errno. */
-static int write_state(int asker)
+static char *text_of(int asker)
 {
 	cJSON *all = describe(asker);
 	char *text = all ? cJSON_PrintUnformatted(all) : NULL;
-	size_t n = text ? strlen(text) : 0;
-	int fd = text ? memfd_create("wormhole-state", 0) : -1;
 
 	cJSON_Delete(all);
-	errno = text ? errno : ENOMEM;
+	return text;
+}
+
+char *wh_handover_text(void)
+{
+	return text_of(-1);
+}
+
+/* Returns a descriptor that passes an exec, or -1 with errno. */
+static int write_state(const char *text)
+{
+	int fd = text ? memfd_create("wormhole-state", 0) : -1;
+	size_t n = text ? strlen(text) : 0;
+
+	if (!text)
+		errno = ENOMEM;
 	if (fd >= 0 && write(fd, text, n) != (ssize_t)n) {
 		close(fd);
 		fd = -1;
 	}
-	free(text);
 	return fd;
 }
 
@@ -143,19 +185,19 @@ static void take_back(void)
 }
 
 /* The same words, but for what an earlier handover has added. */
-static char **words_with(char *number)
+static char **words_with(char **old, char *number)
 {
 	char **out;
 	int n = 0, i, k = 0;
 
-	while (words[n])
+	while (old[n])
 		n++;
 	out = calloc((size_t)n + 3, sizeof(*out));
 	for (i = 0; out && i < n; i++) {
-		if (!strcmp(words[i], OPTION))
+		if (!strcmp(old[i], OPTION))
 			i++;
 		else
-			out[k++] = words[i];
+			out[k++] = old[i];
 	}
 	if (!out)
 		return NULL;
@@ -164,46 +206,162 @@ static char **words_with(char *number)
 	return out;
 }
 
+/* Returns an array that ends with NULL, or NULL without memory. Its strings are the list's. */
+static char **strings_of(const cJSON *list)
+{
+	char **out = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(*out));
+	const cJSON *item;
+	int n = 0;
+
+	cJSON_ArrayForEach(item, list)
+		if (out && cJSON_IsString(item))
+			out[n++] = item->valuestring;
+	return out;
+}
+
+/*
+ * The environment of a service that was started anew. Standard error is still what it was, and so is
+ * the variable by which a service knows that it is the journal; systemd waits for the front alone.
+ */
+static char **environment_of(const cJSON *list)
+{
+	static const char journal[] = "JOURNAL_STREAM=", notify[] = "NOTIFY_SOCKET=";
+	char **out = strings_of(list), *own = getenv("JOURNAL_STREAM");
+	int i, n = 0;
+
+	for (i = 0; out && out[i]; i++)
+		if (strncmp(out[i], journal, sizeof(journal) - 1) &&
+		    strncmp(out[i], notify, sizeof(notify) - 1))
+			out[n++] = out[i];
+	/* The list had one, too, where this process does. */
+	if (out && own && i > n && asprintf(&out[n], "%s%s", journal, own) >= 0)
+		n++;
+	if (out)
+		out[n] = NULL;
+	return out;
+}
+
+void wh_handover_exec(int file)
+{
+	cJSON *all = cJSON_Parse(wh_monitor_state()), *with = cJSON_GetObjectItem(all, "next");
+	char number[16], **argv, **old = with ? strings_of(cJSON_GetObjectItem(with, "words")) : words;
+	char **env = with ? environment_of(cJSON_GetObjectItem(with, "environment")) : environ;
+
+	snprintf(number, sizeof(number), "%d", file);
+	argv = old ? words_with(old, number) : NULL;
+	if (argv && env)
+		execve(with ? wh_taken_text(with, "program") : program, argv, env);
+	free(argv);
+	cJSON_Delete(all);
+}
+
+/* The state is saved, too: from it a server of this program goes on if the other cannot be run. */
 bool wh_handover(int asker, char *err, size_t err_size)
 {
-	char number[16], **argv;
+	char *text;
 	int fd;
 
 	if (!program_knows(err, err_size))
 		return false;
-	wh_judge_stop();
-	wh_log_stop();
-	fd = write_state(asker);
-	snprintf(number, sizeof(number), "%d", fd);
-	argv = words_with(number);
-	if (fd >= 0 && argv)
-		execv(program, argv);
+	wh_log_flush();
+	planned = true;
+	text = text_of(asker);
+	planned = false;
+	fd = write_state(text);
+	if (fd >= 0 && wh_monitor_put(text)) {
+		wh_judge_stop();
+		wh_monitor_become(fd);
+	}
 	snprintf(err, err_size, "%s: %s; the server goes on as it is", program, strerror(errno));
 	take_back();
-	free(argv);
+	free(text);
 	if (fd >= 0)
 		close(fd);
-	if (!wh_judge_start())
-		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
+	return false;
+}
+
+bool wh_handover_with(const cJSON *o, int asker, char *err, size_t err_size)
+{
+	char own[PATH_MAX];
+
+	strcpy(own, program);
+	snprintf(program, sizeof(program), "%s", wh_taken_text(o, "program"));
+	next = o;
+	wh_handover(asker, err, err_size);
+	next = NULL;
+	strcpy(program, own);
 	return false;
 }
 
 /* --- Afterwards ------------------------------------------------------------------------- */
 
-bool wh_handover_read(int fd, char *err, size_t err_size)
+/* What became of a descriptor of the server before. */
+static enum { NOT_NAMED, NAMED, LOST } was[WH_MAX_FILES];
+
+static bool is_same(int fd, const cJSON *file)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (double)st.st_dev == cJSON_GetArrayItem(file, 1)->valuedouble &&
+	       (double)st.st_ino == cJSON_GetArrayItem(file, 2)->valuedouble;
+}
+
+/*
+ * The server was killed, and all that it had open is open here. What the state does not name is
+ * closed. So is what has got the number of a file that was closed after the state was saved: the
+ * time between is that of one round of the loop.
+ *
+ * Descriptors of processes cannot be told from each other before Linux 6.9. If one of them took
+ * another's number in that time, a tenant would end with the wrong program.
+ */
+static void close_unnamed(void)
+{
+	const cJSON *file, *first;
+	int fd;
+
+	cJSON_ArrayForEach(file, cJSON_GetObjectItem(state, "files")) {
+		first = cJSON_GetArrayItem(file, 0);
+		if (cJSON_GetArraySize(file) == 3 && first->valueint >= 0 && first->valueint < WH_MAX_FILES)
+			was[first->valueint] = is_same(first->valueint, file) ? NAMED : LOST;
+	}
+	for (fd = 3; fd < WH_MAX_FILES; fd++)
+		if (was[fd] != NAMED && !wh_monitor_has(fd))
+			close(fd);
+}
+
+static char *read_file(int fd)
 {
 	struct stat st;
 	char *text = NULL;
 
 	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size < MAX_STATE)
 		text = calloc(1, (size_t)st.st_size + 1);
-	if (text && pread(fd, text, (size_t)st.st_size, 0) == st.st_size)
-		state = cJSON_Parse(text);
-	free(text);
+	if (text && pread(fd, text, (size_t)st.st_size, 0) != st.st_size) {
+		free(text);
+		text = NULL;
+	}
 	close(fd);
+	return text;
+}
+
+bool wh_handover_read(int fd, char *err, size_t err_size)
+{
+	const char *saved = wh_monitor_state();
+	char *text;
+
+	if (saved) {
+		state = cJSON_Parse(saved);
+		close_unnamed();
+	} else if (fd >= 0) {
+		text = read_file(fd);
+		state = text ? cJSON_Parse(text) : NULL;
+		free(text);
+	} else {
+		return true;
+	}
 	if (state && wh_handover_knows(wh_taken_text(state, "version")))
 		return true;
-	snprintf(err, err_size, OPTION ": %d is no state that this program understands", fd);
+	snprintf(err, err_size, "the state of the server before is none that this program understands");
 	return false;
 }
 
@@ -212,15 +370,38 @@ const cJSON *wh_handed(const char *name)
 	return state ? cJSON_GetObjectItemCaseSensitive(state, name) : NULL;
 }
 
+static void tell(int asker)
+{
+	static const char done[] = "{\"ok\":true}";
+	char text[PATH_MAX + 200];
+
+	snprintf(text, sizeof(text), "{\"ok\":false,\"error\":\"the installed program: %s; the server goes "
+		 "on as it is\"}", strerror(wh_monitor_failure()));
+	if (asker < 0)
+		return;
+	if (wh_monitor_failure())
+		send(asker, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	else
+		send(asker, done, sizeof(done) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void say_how(void)
+{
+	if (wh_monitor_died())
+		wh_say("error", "the server was killed by signal %d; this one goes on, with all tenants and programs",
+		       wh_monitor_died());
+	else if (wh_monitor_failure())
+		wh_say("error", "%s: %s; the server goes on as it is", program, strerror(wh_monitor_failure()));
+	else
+		wh_say("info", "went on as %s, with all tenants and programs", program);
+}
+
 void wh_handover_done(void)
 {
-	static const char text[] = "{\"ok\":true}";
-	int asker = state ? wh_taken_fd(state, "asker") : -1;
-
-	if (state)
-		wh_say("info", "went on as %s, with all tenants and programs", program);
-	if (asker >= 0)
-		send(asker, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (!state)
+		return;
+	say_how();
+	tell(wh_taken_fd(state, "asker"));
 	cJSON_Delete(state);
 	state = NULL;
 }
@@ -230,7 +411,7 @@ int wh_taken_fd(const cJSON *o, const char *key)
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
 	int fd = item ? item->valueint : -1;
 
-	if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC))
+	if (fd < 0 || fd >= WH_MAX_FILES || was[fd] == LOST || fcntl(fd, F_SETFD, FD_CLOEXEC))
 		return -1;
 	return fd;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server becomes the program that is installed now: the same process, with its children, what it
- * has open and what it knows. It writes what it knows as a JSON object and runs the program with
- * that.
+ * Another server goes on from where this one is, with its children, what it has open and what it
+ * knows: the program that is installed now (`wormhole reload'), or this one, after the server was
+ * killed (monitor.h). What it knows is a JSON object, the state.
  */
 #ifndef WORMHOLE_DAEMON_HANDOVER_H
 #define WORMHOLE_DAEMON_HANDOVER_H
@@ -17,14 +17,28 @@ void wh_handover_start(char **argv);
 /* Does this program understand a state of that version? */
 bool wh_handover_knows(const char *version);
 /*
- * Becomes the installed program and does not return. False with one line in err: nothing has
- * changed. `asker` is a connection that is told of success; -1: nobody is.
+ * Lets the installed program go on and does not return. False with one line in err: nothing has
+ * changed. `asker` is a connection that is told how it went; -1: nobody is.
  */
 bool wh_handover(int asker, char *err, size_t err_size);
+/*
+ * The same with another program, words and environment, from the keys of these names: the service
+ * was started anew. They are the state's part "next".
+ */
+bool wh_handover_with(const cJSON *next, int asker, char *err, size_t err_size);
+/* In the monitor: becomes the installed program, with the state in this file. Returns if it fails. */
+void wh_handover_exec(int state);
+/* The state for a server that goes on when this one was killed, allocated; NULL: no memory. */
+char *wh_handover_text(void);
+/* The state is for the installed program, so that nothing was lost in between. */
+bool wh_handover_is_planned(void);
 
-/* --- In the program that goes on ---------------------------------------------------- */
+/* --- In the server that goes on ----------------------------------------------------- */
 
-/* Reads the state from this descriptor and closes it. False with one line in err. */
+/*
+ * Reads the state: the monitor's, or else the file's, which is closed; -1: there is none, and this
+ * server begins anew. False with one line in err.
+ */
 bool wh_handover_read(int fd, char *err, size_t err_size);
 /* Returns a part of the state; NULL: this server begins anew. */
 const cJSON *wh_handed(const char *part);
@@ -33,9 +47,12 @@ void wh_handover_done(void);
 
 /* --- Parts of the state --------------------------------------------------------------- */
 
-/* Leaves a descriptor open for the next program. -1 is one, too. */
+/* Leaves a descriptor open for the next server. -1 is one, too. */
 void wh_leave_fd(cJSON *o, const char *key, int fd);
-/* Returns it; the caller's children do not get it. -1: there is none. */
+/*
+ * Returns it; the caller's children do not get it. -1: there is none, or it was closed after the
+ * state was saved.
+ */
 int wh_taken_fd(const cJSON *o, const char *key);
 uint64_t wh_taken_number(const cJSON *o, const char *key);	/* 0: there is none */
 bool wh_taken_flag(const cJSON *o, const char *key);

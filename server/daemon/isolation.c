@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "daemon/handover.h"
 #include "daemon/isolation.h"
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -128,6 +129,16 @@ static void take_cgroups(const cJSON *o)
 		       &p[WH_PROTECT_CPU]);
 }
 
+static bool placed;	/* the cgroups are found */
+
+void wh_isolation_place(void)
+{
+	struct wh_protection *p = wh_protection;
+
+	wh_cgroup_start(&p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES], &p[WH_PROTECT_CPU]);
+	placed = true;
+}
+
 bool wh_isolation_start(char *err, size_t err_size)
 {
 	struct wh_protection *p = wh_protection;
@@ -139,9 +150,8 @@ bool wh_isolation_start(char *err, size_t err_size)
 	find_namespaces(&p[WH_PROTECT_NETWORK]);
 	if (wh_handed("isolation"))
 		take_cgroups(wh_handed("isolation"));
-	else
-		wh_cgroup_start(&p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES],
-				&p[WH_PROTECT_CPU]);
+	else if (!placed)
+		wh_isolation_place();
 	say();
 	return true;
 }
@@ -266,7 +276,6 @@ static bool in_group;
 
 pid_t wh_isolation_fork(const struct wh_isolation *i)
 {
-	struct clone_args a = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
 	char why[PATH_MAX + 100];
 	pid_t pid = -1;
 	int fd;
@@ -275,15 +284,14 @@ pid_t wh_isolation_fork(const struct wh_isolation *i)
 		wh_say("warn", "%s", why);
 	fd = i->group[0] ? wh_cgroup_folder(i->group) : -1;
 	if (fd >= 0) {
-		a.cgroup = (uint64_t)fd;
-		pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+		pid = wh_monitor_fork(fd);
 		if (!pid)
 			in_group = true;
 		else
 			close(fd);
 	}
 	/* Before Linux 5.7, or if a filter refuses clone3(), the child moves itself. */
-	return pid < 0 ? fork() : pid;
+	return pid < 0 ? wh_monitor_fork(-1) : pid;
 }
 
 /*

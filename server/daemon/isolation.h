@@ -79,6 +79,9 @@ const char *wh_isolation_protect(bool tcp);
 /* Prints lines "NAME on|off DETAIL" to a FILE. */
 void wh_isolation_print(void *file);
 
+/* Finds the place of tenants' cgroups. The monitor calls this before it has a child. */
+void wh_isolation_place(void);
+
 /* --- uids.c --------------------------------------------------------------------- */
 
 /*
@@ -98,6 +101,7 @@ uid_t wh_uid_take(void);
  */
 void wh_uid_give(uid_t uid, bool files);
 bool wh_uids_reap(pid_t pid);	/* true: the process was that child */
+bool wh_uids_has(pid_t pid);	/* the same, and it is not over */
 /* Call this in a child: it becomes that user, for good. */
 bool wh_uid_become(uid_t uid);
 
@@ -112,6 +116,7 @@ bool wh_uid_become(uid_t uid);
 uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges);
 void wh_uid_range_give(void);
 bool wh_uid_range_reap(pid_t pid);	/* true: the process belonged to this */
+bool wh_uid_range_has(pid_t pid);	/* the same, and it is not over */
 /* Has any process this real user? 1, 0, or -1 with errno. */
 int wh_uid_had(uid_t uid);
 

@@ -4,6 +4,7 @@
  * (figures/judge.c): this server's tenants and their workers.
  */
 #define _GNU_SOURCE
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 
 #include <signal.h>
@@ -43,7 +44,9 @@ static bool next(unsigned int *at, struct wh_judged *out)
 }
 
 static struct wh_device_figures figures[WH_TENANT_DEVICES];
-static struct wh_judge judge = { .next = next, .say = wh_say, .figures = figures };
+static struct wh_judge judge = {
+	.next = next, .say = wh_say, .kill = wh_monitor_kill, .figures = figures,
+};
 
 const struct wh_device_figures *wh_judge_device(unsigned int device)
 {

@@ -349,6 +349,7 @@ struct loading {
 	int dir;
 	const char *folder;
 	enum wh_kept kept;
+	bool again;		/* tenants that are there get the limits that their files say now */
 	unsigned int made, left_out;
 };
 
@@ -370,13 +371,30 @@ static bool request_of(const struct wh_conf *c, struct wh_tenant_request *r, cha
 	return true;
 }
 
+/* What the list does not say is as for a new tenant. */
+static bool set_limits(struct wh_tenant *t, const struct wh_limit_list *said, char *err, size_t err_size)
+{
+	struct wh_limit_list all = { .has_host = 1, .host = wh_server.host_memory, .has_kernel = 1,
+				     .kernel_ms = wh_server.max_kernel_ms };
+
+	wh_limit_parse(&all, "mem=none,sm=none", err, err_size);
+	wh_limit_merge(&all, said);
+	t->said = (struct wh_limit_list){ .n = 0 };
+	if (!wh_tenant_limit(t, &all, err, err_size))
+		return false;
+	t->said = *said;
+	return true;
+}
+
 static bool make_tenant(struct loading *l, const char *path, const struct wh_conf *c, char *err,
 			size_t err_size)
 {
-	const struct wh_tenant *there = wh_tenant_find(c->name);
+	struct wh_tenant *there = wh_tenant_find(c->name);
 	struct wh_tenant_request r;
 	struct wh_tenant *t;
 
+	if (there && l->again && there->kept == l->kept)
+		return set_limits(there, &c->limits, err, err_size);
 	if (there) {
 		snprintf(err, err_size, "tenant %s stands in %.250s already", c->name,
 			 there->conf_file ? there->conf_file : "another file");
@@ -437,14 +455,15 @@ static void load_file(const char *name, void *arg)
 	wh_conf_free(&f);
 }
 
-static void load(int dir, const char *folder, enum wh_kept kept)
+static void load(int dir, const char *folder, enum wh_kept kept, bool again)
 {
-	struct loading l = { .dir = dir, .folder = folder, .kept = kept };
+	struct loading l = { .dir = dir, .folder = folder, .kept = kept, .again = again };
 
 	if (wh_conf_folder(dir, load_file, &l) < 0)
 		wh_say("error", "%s: %s; none of its tenants is made", folder, strerror(errno));
 	if (l.made || l.left_out)
-		wh_say("info", "%s: %u tenants made, %u left out", folder, l.made, l.left_out);
+		wh_say("info", "%s: %u tenants %s, %u left out", folder, l.made, again ? "read" : "made",
+		       l.left_out);
 }
 
 static bool choose_places(char *err, size_t err_size)
@@ -470,13 +489,25 @@ bool wh_keep_start(char *err, size_t err_size)
 	    (wh_keep_state(false, err, err_size) < 0 && *err))
 		return false;
 	if (keep.conf >= 0 && !handed)
-		load(keep.conf, keep.path.conf, WH_KEPT_FILE);
+		load(keep.conf, keep.path.conf, WH_KEPT_FILE, false);
 	conf_path(folder, keep.path.state, TENANTS);
 	if (keep.tenants >= 0 && !handed)
-		load(keep.tenants, folder, WH_KEPT_STATE);
+		load(keep.tenants, folder, WH_KEPT_STATE, false);
 	wh_shares_start(handed);
 	keep.started = true;
 	return true;
+}
+
+void wh_keep_again(void)
+{
+	struct wh_limit_list said = wh_server.environment;
+	char err[300];
+
+	wh_limit_merge(&said, &wh_server.limits);
+	if (!set_limits(wh_tenant_find(WH_DEFAULT), &said, err, sizeof(err)))
+		wh_say("error", "tenant " WH_DEFAULT ": %s; its limits are as they were", err);
+	if (keep.conf >= 0)
+		load(keep.conf, keep.path.conf, WH_KEPT_FILE, true);
 }
 
 /* Workers that were killed have not said what their last work took. */

@@ -25,6 +25,11 @@ enum wh_kept {
  * not safe to read from, or another server has it.
  */
 bool wh_keep_start(char *err, size_t err_size);
+/*
+ * The server goes on after its service was started anew: limits that options, variables and files
+ * say now take the place of those that were, and new tenants are made.
+ */
+void wh_keep_again(void);
 /* Call this when all workers have ended: writes what is owed for the last time. */
 void wh_keep_stop(void);
 /* Call this in a child that lives on for a while: the next server must get the folder's lock. */

@@ -230,14 +230,18 @@ bool wh_log_pipe_take(struct wh_log_pipe *p, const char *name, int out, int in)
 	return wh_loop_add(out, on_text, p);
 }
 
-/* The begin of a line that has not ended is said now. */
-void wh_log_leave(cJSON *o)
+void wh_log_flush(void)
 {
 	void *arg;
 	int at = 0;
 
 	while (wh_loop_next(&at, on_text, &arg) >= 0)
 		say_line(arg);
+	flush();
+}
+
+void wh_log_leave(cJSON *o)
+{
 	cJSON_AddBoolToObject(o, "times", times);
 }
 

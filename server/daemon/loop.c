@@ -128,6 +128,13 @@ void wh_loop_every(unsigned int ms, void (*fn)(void))
 	timer.due = wh_now_ms() + ms;
 }
 
+static void (*after)(void);
+
+void wh_loop_after(void (*fn)(void))
+{
+	after = fn;
+}
+
 void wh_loop_stop(void)
 {
 	stopping = true;
@@ -171,5 +178,7 @@ void wh_loop_run(void)
 			if (e->fd >= 0)
 				e->fn(e->fd, e->arg);
 		}
+		if (after)
+			after();
 	}
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * wormhole-server: serves clients of this machine over shm. This file owns the command line, the
- * signals and the order of start and stop; server.h says where the rest is. The program runs itself
+ * signals and the order of start and stop; server.h says where the rest is, and monitor.h which
+ * processes there are. The program runs itself
  * again as a worker (--serve) and in the other roles that load vendor libraries. So none of them
  * inherits any of this process's memory, and this process loads no driver.
  */
@@ -21,8 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/front.h"
 #include "daemon/handover.h"
 #include "daemon/isolation.h"
+#include "daemon/monitor.h"
 #include "daemon/parts.h"
 #include "daemon/server.h"
 #include "shm.h"
@@ -83,23 +86,30 @@ static const char help[] =
 "  --protection       say what workers would have and lack here, and end\n"
 "  --daemon           go to the background once clients can connect; messages then go\n"
 "                     to DIR/server.log\n"
+"  --keep SECONDS     (in a unit of systemd, with KillMode=process) programs live through a restart: so\n"
+"                     long the server waits for the next start after the end of this process\n"
 "  --journal UNIT     messages go to the journal of this unit of systemd\n";
 
 /* --- Signals ------------------------------------------------------------------------ */
 
+/* The server's own children are those that a next server would start anew. */
 static void reap(void)
 {
-	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
-		if (!wh_judge_reap(pid, status) && !wh_uid_range_reap(pid) &&
-		    !wh_uids_reap(pid) && !wh_parts_reap(pid)) {
-			wh_usage_ended(pid, &usage);
-			wh_tenants_reap(pid, status);
-		}
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		wh_judge_reap(pid, status);
 }
+
+static void on_ended(const struct wh_ended *e)
+{
+	if (wh_uid_range_reap(e->pid) || wh_uids_reap(e->pid) || wh_parts_reap(e->pid))
+		return;
+	wh_usage_ended(e->pid, &e->usage);
+	wh_tenants_reap(e->pid, e->status);
+}
+
 
 static void on_signal(int fd, void *arg)
 {
@@ -127,7 +137,7 @@ static bool watch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGIO, SIG_IGN);	/* opening a part by its name breaks a lease (parts.c) */
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd >= 0 && wh_loop_add(fd, on_signal, NULL);
+	return fd >= 0 && wh_loop_add(fd, on_signal, NULL) && wh_monitor_listen(on_ended);
 }
 
 /* --- In the background ------------------------------------------------------------ */
@@ -157,15 +167,20 @@ static int leave_terminal(void)
 	_exit(read(fds[0], &word, 1) == 1 ? 0 : 1);
 }
 
+static void say_ready(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		wh_say("warn", "nobody waits for the start any more");
+	close(fd);
+}
+
 static void close_terminal(int ready, int null)
 {
 	dup2(null, 0);
 	dup2(null, 1);
 	wh_log_file(null);
 	wh_log_times();
-	if (write(ready, "", 1) != 1)
-		wh_say("warn", "nobody waits for the start any more");
-	close(ready);
+	say_ready(ready);
 	if (null > 2)
 		close(null);
 }
@@ -211,54 +226,14 @@ static bool start(char *err, size_t err_size)
 	       wh_control_start(err, err_size) && watch_signals();
 }
 
-static int serve(bool background)
+static void stop(void)
 {
-	char err[600] = "";
-	int null, ready;
-
-	/*
-	 * Readers of the caller's open files wait for the caller's end, and must not wait for ours.
-	 */
-	if (background)
-		wh_close_others(-1);
-	null = background ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
-	ready = null < 0 ? -1 : leave_terminal();
-	if (background && ready < 0) {
-		wh_say("error", "--daemon: cannot go to the background: %s", strerror(errno));
-		return 1;
-	}
-	raise_files();
-	if (!start(err, sizeof(err))) {
-		wh_say("error", "%s", err[0] ? err : strerror(errno));
-		wh_control_stop();
-		wh_uids_stop();
-		wh_tenants_stop();
-		wh_isolation_stop();
-		return 1;
-	}
-	if (!wh_handed("lock"))
-		printf("wormhole-server: listening on %s\n", wh_server.socket);
-	fflush(stdout);
-	if (background)
-		close_terminal(ready, null);
-	else
-		wh_service_ready();
-	/* This child lives on and inherits our standard error, which is the log from here on. */
-	if (!wh_judge_start())
-		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
-	wh_handover_done();
-	/* Reap children that ended before anybody listened for that. */
-	reap();
-	wh_loop_run();
 	wh_control_stop();
 	wh_judge_stop();
-	wh_uids_stop();
 	wh_tenants_stop();
+	wh_uids_stop();
 	wh_log_stop();
 	wh_isolation_stop();
-	/* Unlock before the end of a connection tells a client that we are gone. */
-	wh_unlock_dir();
-	return 0;
 }
 
 /* --- Command line ----------------------------------------------------------------- */
@@ -271,7 +246,7 @@ enum {
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
-	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
+	OPT_KEEP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
 	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
 };
 
@@ -295,6 +270,7 @@ static const struct option table[] = {
 	{ "worker-uid", required_argument, NULL, OPT_WORKER_UID },
 	{ "protection", no_argument, NULL, OPT_PROTECTION },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
+	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "journal", required_argument, NULL, OPT_JOURNAL },
 	{ "help", no_argument, NULL, 'h' },
 	/* Options that this program passes to itself. */
@@ -435,6 +411,7 @@ static void set(int c)
 	case OPT_PART_FILE:	opt.worker.part = number("--part", optarg, INT_MAX); break;
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
+	case OPT_KEEP:		wh_server.keep_s = (unsigned int)number("--keep", optarg, 86400); break;
 	case OPT_JOURNAL:	wh_server.unit = optarg; break;
 	case 'h':		fputs(help, stdout); exit(0);
 	case OPT_SERVE:
@@ -512,6 +489,8 @@ static void parse(int argc, char **argv)
 	wh_server.part_size = (wh_server.part_size + 4095) & ~4095UL;
 	if (opt.role != SERVER)
 		return;
+	if (wh_server.keep_s && opt.background)
+		wrong("--keep: not with --daemon: the process that is started stands for the server");
 	if (!wh_places_from_root())
 		wrong("out of memory for the names of libraries");
 	take_hami();
@@ -521,10 +500,89 @@ static void parse(int argc, char **argv)
 		default_dir();
 }
 
+/* What waits for the server to be ready, if it goes to the background (leave_terminal()). */
+static struct {
+	bool on;
+	int ready, null;
+} background = { .ready = -1 };
+
+/* Runs in the monitor's child, and again in the next one if this one is killed. */
+static int serve(void)
+{
+	bool first = opt.state < 0 && !wh_monitor_state();
+	char err[600] = "";
+
+	if (!wh_handover_read(opt.state, err, sizeof(err))) {
+		wh_say("error", "%s", err);
+		return 1;
+	}
+	/* The terminal was left by the server before. */
+	if (wh_taken_flag(wh_handed("log"), "times")) {
+		wh_log_times();
+		wh_log_file_taken();
+	}
+	if (!start(err, sizeof(err))) {
+		wh_say("error", "%s", err[0] ? err : strerror(errno));
+		stop();
+		return 1;
+	}
+	if (first)
+		printf("wormhole-server: listening on %s\n", wh_server.socket);
+	fflush(stdout);
+	if (first && background.on)
+		close_terminal(background.ready, background.null);
+	else if (first && background.ready >= 0)
+		say_ready(background.ready);
+	wh_monitor_ready();
+	/* This child lives on and inherits our standard error, which is the log from here on. */
+	if (!wh_judge_start())
+		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
+	if (wh_handed("next"))
+		wh_keep_again();
+	wh_handover_done();
+	wh_monitor_changed();
+	wh_monitor_save();
+	wh_loop_after(wh_monitor_save);
+	/* Reap children that ended before anybody listened for that. */
+	reap();
+	wh_loop_run();
+	stop();
+	/* Unlock before the end of a connection tells a client that we are gone. */
+	wh_unlock_dir();
+	wh_control_farewell();
+	return 0;
+}
+
+static int start_monitor(int (*run)(void))
+{
+	/*
+	 * Readers of the caller's open files wait for the caller's end, and must not wait for ours.
+	 */
+	if (background.on)
+		wh_close_others(-1);
+	if (background.on) {
+		background.null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		background.ready = background.null < 0 ? -1 : leave_terminal();
+	}
+	if (background.on && background.ready < 0) {
+		wh_say("error", "--daemon: cannot go to the background: %s", strerror(errno));
+		return 1;
+	}
+	raise_files();
+	/* The server is in the monitor's cgroup, which must have no process if it is divided. */
+	if (opt.state < 0)
+		wh_isolation_place();
+	return wh_monitor(run);
+}
+
+static int serve_behind(int ready)
+{
+	background.ready = ready;
+	return start_monitor(serve);
+}
+
 int main(int argc, char **argv)
 {
-	char err[300];
-
 	wh_server.max_kernel_ms = WH_MAX_KERNEL_NS / 1000000;
 	wh_server.host_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
 	parse(argc, argv);
@@ -538,21 +596,15 @@ int main(int argc, char **argv)
 	case VERSIONS:
 		return wh_versions_main(wh_server.backend, opt.worker.protect, 3);
 	case PROTECTION:
-		return show_protection();
+		return start_monitor(show_protection);
 	case FIGURES:
 		return wh_figures_main(wh_server.nvml, wh_server.backend, wh_server.period_ms, 3,
 				       wh_say);
 	default:
 		wh_handover_start(argv);
-		if (opt.state >= 0 && !wh_handover_read(opt.state, err, sizeof(err))) {
-			wh_say("error", "%s", err);
-			return 1;
-		}
-		/* The terminal was left by the program before. */
-		if (wh_taken_flag(wh_handed("log"), "times")) {
-			wh_log_times();
-			wh_log_file_taken();
-		}
-		return serve(opt.background && opt.state < 0);
+		background.on = opt.background && opt.state < 0;
+		if (wh_server.keep_s && opt.state < 0)
+			return wh_front(argv, serve_behind);
+		return start_monitor(serve);
 	}
 }

@@ -11,6 +11,7 @@
  * end. A process of its own does that, since there may be many pages.
  */
 #define _GNU_SOURCE
+#include "daemon/monitor.h"
 #include "daemon/parts.h"
 
 #include <errno.h>
@@ -118,6 +119,7 @@ static void forget(struct tenant_worker *w)
 {
 	close(w->part);
 	*w = (struct tenant_worker){ 0 };
+	wh_monitor_changed();
 }
 
 /* Nobody has the pages any more: the account is free when they are gone. */
@@ -126,11 +128,12 @@ static void end_part(struct tenant_worker *w)
 	pid_t pid;
 
 	if (bytes_of(w->part) > LITTLE) {
-		pid = wh_fork(w->part);
+		pid = wh_fork_lasting(w->part);
 		if (!pid)
 			_exit(!give_back(w->part));
 		if (pid > 0) {
 			w->emptier = pid;
+			wh_monitor_changed();
 			return;
 		}
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations shared by the parts of wormhole-server: one process, one thread, one loop. main.c
- * owns the command line and the life of the process, children.c what it forks, loop.c its events,
+ * Declarations shared by the parts of wormhole-server: one process, one thread, one loop, below a
+ * monitor. main.c owns the command line and the life of the process, monitor.c what lives on when it
+ * is killed, children.c what it forks, loop.c its events,
  * tenants.c tenants and workers, control.c the control socket, probe.c what the devices are,
  * judge.c the driver's own figures.
  */
@@ -38,6 +39,7 @@ struct wh_server {
 	/* bytes beyond a tenant's limit that are tolerated, since nobody can undo them */
 	uint64_t slack;
 	unsigned int period_ms;	/* time between two readings of the figures */
+	unsigned int keep_s;	/* seconds without a front (front.h) until it ends; 0: it has none */
 	const char *unit;	/* whose journal gets the messages; NULL: none */
 	const char *worker_uid;	/* the first user of the tenants' own; "none"; NULL: chosen */
 	uint64_t host_memory;	/* of a tenant without a limit of its own; bytes, 0: no limit */
@@ -61,6 +63,11 @@ struct wh_isolation;
  * `keep`; -1: none at all.
  */
 pid_t wh_fork(int keep);
+/*
+ * The same for a job that goes on when the server is killed: wh_monitor_listen()'s function hears of
+ * its end, of the server that there is then.
+ */
+pid_t wh_fork_lasting(int keep);
 /* Closes all descriptors above 2 but this one; -1: all. */
 void wh_close_others(int keep);
 /*
@@ -94,6 +101,7 @@ void wh_say_of(const char *subject, const char *level, const char *fmt, ...);
 void wh_log_times(void);	/* from now on each line begins with the time */
 void wh_log_levels(void);	/* from now on each begins with its level, for the journal */
 void wh_log_stop(void);		/* reports left-out lines that are not reported yet */
+void wh_log_flush(void);	/* the same, and begins of workers' lines */
 
 /* The pipe into which the workers of a tenant write their messages. */
 struct wh_log_pipe {
@@ -164,6 +172,8 @@ void wh_loop_pause(int fd, bool pause);
 void wh_loop_every(unsigned int ms, void (*fn)(void));
 /* Call this in a child: closes what the loop listens to. */
 void wh_loop_leave(void);
+/* From now on this is called after each round of events. */
+void wh_loop_after(void (*fn)(void));
 void wh_loop_run(void);
 void wh_loop_stop(void);
 
@@ -205,8 +215,10 @@ void wh_tenant_hold(struct wh_tenant *t);
 void wh_tenant_release(struct wh_tenant *t);
 /* Is this an address of a tenant's mapped files? May be called from a signal handler. */
 bool wh_tenants_map(const void *address);
-/* A child of this process has ended. */
+/* A worker, or another child of the monitor's, has ended. */
 void wh_tenants_reap(pid_t pid, int status);
+/* Is this one of theirs, or the process that gives back the memory of one? */
+bool wh_tenants_have(pid_t pid);
 
 /* --- control.c -------------------------------------------------------------------- */
 
@@ -217,6 +229,7 @@ struct cJSON *wh_say_server(struct cJSON *out);
 struct cJSON *wh_say_usage(struct cJSON *out);
 bool wh_control_start(char *err, size_t err_size);
 void wh_control_stop(void);
+void wh_control_farewell(void);	/* last of all: who stands for the server (front.h) hears of its end */
 
 /* --- sockets.c --------------------------------------------------------------------- */
 

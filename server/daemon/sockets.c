@@ -240,17 +240,27 @@ int wh_take_lock(int fd)
 	return -1;
 }
 
+/* The file is never empty once it has a number, since others read it at any time. */
+static void say_pid(const char *dir)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%d\n", getpid());
+
+	if (pwrite(lock_fd, text, n, 0) != n || ftruncate(lock_fd, n))
+		wh_say("warn", "%s/server.lock: %s", dir, strerror(errno));
+}
+
 /*
  * The lock ends with the last descriptor of the file, which no worker inherits past its exec: a
  * server that was killed leaves no lock.
  */
 bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 {
-	char text[16];
-	int fd, n, folder;
+	int fd, folder;
 
 	if (wh_handed("lock")) {
 		lock_fd = wh_taken_fd(wh_handed("lock"), "file");
+		say_pid(dir);
 		return true;
 	}
 	if (!make_dir(dir)) {
@@ -273,10 +283,8 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 		close(fd);
 		return false;
 	}
-	n = snprintf(text, sizeof(text), "%d\n", getpid());
-	if (ftruncate(fd, 0) || pwrite(fd, text, n, 0) != n)
-		wh_say("warn", "%s/server.lock: %s", dir, strerror(errno));
 	lock_fd = fd;
+	say_pid(dir);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/monitor.h"
 #include "daemon/parts.h"
 #include "shm.h"
 #include "wormhole_abi.h"
@@ -83,7 +84,7 @@ static char *pass(int conn, int fd)
 
 __attribute__((noreturn))
 static void run_worker(const struct wh_tenant *t, int account, int conn, int part, int started,
-		       pid_t client, pid_t parent)
+		       pid_t client)
 {
 	char size[32], number[16], parent_text[16], why[160];
 
@@ -106,7 +107,7 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int par
 	personality(personality(0xffffffff) | ADDR_COMPAT_LAYOUT);
 	snprintf(size, sizeof(size), "%zuB", wh_server.part_size);
 	snprintf(number, sizeof(number), "%d", account);
-	snprintf(parent_text, sizeof(parent_text), "%d", parent);
+	snprintf(parent_text, sizeof(parent_text), "%d", wh_monitor_pid());
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn, conn),
 	      "--backend", wh_server.backend, "--part", pass(conn, part), "--part-size", size,
 	      "--parent", parent_text,
@@ -151,6 +152,7 @@ void wh_start_over(struct wh_tenant *t, int account)
 	wh_loop_remove(w->started);
 	close(w->started);
 	w->started = 0;
+	wh_monitor_changed();
 	if (t->starting-- == most_starts() && t->listener >= 0)
 		wh_loop_pause(t->listener, false);
 }
@@ -214,7 +216,7 @@ static void refuse_for(const struct wh_tenant *t, int conn, const char *what)
 static void start_worker(struct wh_tenant *t, int conn)
 {
 	struct ucred client = peer_of(conn);
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 	int account = may_start(t, conn), part, started[2];
 
 	if (account < 0)
@@ -234,7 +236,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	wh_tenant_account_client(t->file.usage, account, client.pid, client.uid);
 	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
-		run_worker(t, account, conn, part, started[1], client.pid, parent);
+		run_worker(t, account, conn, part, started[1], client.pid);
 	if (pid < 0)
 		refuse_for(t, conn, "fork");
 	close(started[1]);
@@ -248,6 +250,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	t->worker[account].pid = pid;
 	t->worker[account].client = client.pid;
 	t->workers++;
+	wh_monitor_changed();
 	wh_start_under_way(t, account, started[0]);
 	wh_parts_bound(t);
 }

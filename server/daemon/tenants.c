@@ -24,6 +24,7 @@
 #include "tenant/seats.h"
 #include "tenant/trace.h"
 #include "daemon/handover.h"
+#include "daemon/monitor.h"
 #include "daemon/parts.h"
 #include "daemon/worker.h"
 #include "daemon/tenants.h"
@@ -178,6 +179,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	memcpy(t->limit, plan, sizeof(plan));
 	wh_limit_merge(&t->said, list);
 	wh_limits_put(t->file.limits, &wh_tenant_seats, t->seat, plan, wh_server.devices);
+	wh_monitor_changed();
 	return true;
 }
 
@@ -191,6 +193,7 @@ static void stop_listening(struct wh_tenant *t)
 	close(t->listener);
 	unlink(t->socket);
 	t->listener = -1;
+	wh_monitor_changed();
 }
 
 static void destroy(struct wh_tenant *t)
@@ -206,6 +209,7 @@ static void destroy(struct wh_tenant *t)
 	wh_cdi_remove(folder, t->name);
 	if (t->slot >= 0)
 		tenants[t->slot] = NULL;
+	wh_monitor_changed();
 	free(t->conf_file);
 	/* A connection or a process of its creator may still refer to it. */
 	t->gone = true;
@@ -352,6 +356,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 	}
 	t->slot = i;
 	tenants[i] = t;
+	wh_monitor_changed();
 	return t;
 }
 
@@ -361,7 +366,7 @@ static void kill_workers(const struct wh_tenant *t)
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
 		if (t->worker[i].pid)
-			kill(t->worker[i].pid, SIGKILL);
+			wh_monitor_kill(t->worker[i].pid);
 }
 
 bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_size)
@@ -376,6 +381,7 @@ bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_siz
 		return false;
 	}
 	t->dying = true;
+	wh_monitor_changed();
 	kill_workers(t);
 	end_if_over(t);
 	return true;
@@ -406,6 +412,18 @@ static struct wh_tenant *owner_of(pid_t pid, int *account)
 			if (t->worker[*account].pid == pid)
 				return t;
 	return NULL;
+}
+
+bool wh_tenants_have(pid_t pid)
+{
+	struct wh_tenant *t = NULL;
+	int i;
+
+	while (pid > 0 && (t = wh_tenant_next(t)))
+		for (i = 0; i < WH_TENANT_WORKERS; i++)
+			if (t->worker[i].pid == pid || t->worker[i].emptier == pid)
+				return true;
+	return false;
 }
 
 bool wh_tenants_map(const void *address)
@@ -461,6 +479,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	wh_start_over(t, account);
 	t->worker[account].pid = 0;
 	t->workers--;
+	wh_monitor_changed();
 	wh_parts_look(t);	/* what it leaves counts before its account is cleared */
 	wh_tenant_account_clear(t->file.usage, account);
 	wh_seats_worker_ended(&wh_tenant_seats, t->seat, (unsigned int)account);
@@ -472,7 +491,10 @@ void wh_tenants_reap(pid_t pid, int status)
 
 /* --- Start and stop --------------------------------------------------------------- */
 
-/* We hold the lock, so these files were left by a server that was killed. */
+/*
+ * We hold the lock, so these files were left by a server that was killed, but for those of tenants
+ * that were taken over.
+ */
 static void remove_stale(void)
 {
 	static const char *const kinds[] = { ".sock", ".limits", ".usage" };
@@ -484,13 +506,14 @@ static void remove_stale(void)
 
 	while (d && (e = readdir(d))) {
 		dot = strrchr(e->d_name, '.');
+		snprintf(name, sizeof(name), "%.*s", dot ? (int)(dot - e->d_name) : 0, e->d_name);
+		if (wh_tenant_find(name))
+			continue;
 		for (i = 0; dot && i < sizeof(kinds) / sizeof(*kinds); i++)
 			if (!strcmp(dot, kinds[i]))
 				unlinkat(dirfd(d), e->d_name, 0);
-		if (dot && !strcmp(dot, WH_CDI_NOTE)) {
-			snprintf(name, sizeof(name), "%.*s", (int)(dot - e->d_name), e->d_name);
+		if (dot && !strcmp(dot, WH_CDI_NOTE))
 			wh_cdi_remove(folder, name);
-		}
 	}
 	if (d)
 		closedir(d);
@@ -529,6 +552,12 @@ static void remove_files(void)
 	wh_notes_remove();
 }
 
+/* A worker that began too late to be in the state has no account here. */
+static bool is_known(pid_t pid)
+{
+	return wh_uid_range_has(pid) || wh_uids_has(pid) || wh_tenants_have(pid);
+}
+
 bool wh_tenants_start(char *err, size_t err_size)
 {
 	struct wh_tenant_request r = { .name = WH_DEFAULT, .uid = geteuid(),
@@ -539,9 +568,15 @@ bool wh_tenants_start(char *err, size_t err_size)
 	if (!wh_parts_start(err, err_size) || !make_folder(err, err_size))
 		return false;
 	wh_accept_start();
-	if (wh_handed("tenants"))
-		return wh_notes_write(err, err_size) && wh_tenants_take(err, err_size);
+	if (wh_handed("tenants") &&
+	    (!wh_notes_write(err, err_size) || !wh_tenants_take(err, err_size)))
+		return false;
 	remove_stale();
+	/* Their users are free again before a tenant that has ended gives back its own. */
+	if (wh_handed("tenants")) {
+		wh_monitor_kill_unknown(is_known);
+		return true;
+	}
 	if (!wh_notes_write(err, err_size)) {
 		remove_files();
 		return false;
@@ -556,16 +591,26 @@ bool wh_tenants_start(char *err, size_t err_size)
 	return t && wh_tenant_limit(t, &wh_server.limits, err, err_size);
 }
 
+static void await_workers(void)
+{
+	struct wh_tenant *t = NULL;
+	struct wh_ended e;
+	unsigned int left = 0;
+	int account;
+
+	while ((t = wh_tenant_next(t)))
+		left += t->workers;
+	while (left && wh_monitor_next(&e))
+		left -= owner_of(e.pid, &account) != NULL;
+}
+
 void wh_tenants_stop(void)
 {
 	struct wh_tenant *t = NULL;
-	int status;
-	pid_t pid;
 
 	while ((t = wh_tenant_next(t)))
 		kill_workers(t);
-	while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR)
-		;
+	await_workers();
 	wh_keep_stop();
 	while ((t = wh_tenant_next(NULL)))
 		destroy(t);

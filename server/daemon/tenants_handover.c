@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/monitor.h"
 #include "daemon/parts.h"
 
 /* --- What is left ----------------------------------------------------------------------- */
@@ -139,6 +140,8 @@ static void take_workers(struct wh_tenant *t, const cJSON *all)
 		fd = wh_taken_fd(o, "part");
 		w->part = fd < 0 ? 0 : fd;
 		t->workers += w->pid != 0;
+		wh_monitor_missing(w->pid);
+		wh_monitor_missing(w->emptier);
 		fd = wh_taken_fd(o, "started");
 		if (fd >= 0)
 			wh_start_under_way(t, (int)i, fd);
@@ -196,6 +199,13 @@ static bool take_files(struct wh_tenant *t, const cJSON *o)
 	       (t->listener < 0 || wh_loop_add(t->listener, wh_start_on_client, t));
 }
 
+/* A server that was killed had closed its files already, and only not saved that. */
+static bool was_ending(const cJSON *o)
+{
+	return wh_monitor_died() && (wh_taken_fd(o, "limits") < 0 || wh_taken_fd(o, "usage") < 0 ||
+				     wh_taken_fd(o, "seat_file") < 0);
+}
+
 static bool take(const cJSON *o, char *err, size_t err_size)
 {
 	struct wh_tenant *t = calloc(1, sizeof(*t));
@@ -205,6 +215,12 @@ static bool take(const cJSON *o, char *err, size_t err_size)
 		return false;
 	}
 	take_values(t, o);
+	if (was_ending(o)) {
+		wh_say("warn", "tenant %s ended with the server", t->name);
+		wh_isolation_close(&t->isolation);
+		free(t);
+		return true;
+	}
 	if (!take_files(t, o)) {
 		snprintf(err, err_size, "tenant %s: %s", t->name, strerror(errno));
 		return false;
@@ -230,5 +246,6 @@ bool wh_tenants_take(char *err, size_t err_size)
 	cJSON_ArrayForEach(o, cJSON_GetObjectItem(all, "list"))
 		if (!take(o, err, err_size))
 			return false;
+	wh_seats_only_taken(&wh_tenant_seats);
 	return true;
 }

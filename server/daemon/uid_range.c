@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "daemon/handover.h"
 #include "daemon/isolation.h"
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -76,7 +77,7 @@ int wh_uid_had(uid_t uid)
 /* --- The range --------------------------------------------------------------------------- */
 
 /* Holds the user until the server ends. Its first word says whether it is alone. */
-__attribute__((noreturn)) static void hold(uid_t user, pid_t server, int said)
+__attribute__((noreturn)) static void hold(uid_t user, pid_t parent, int said)
 {
 	char word = UNKNOWN;
 
@@ -84,7 +85,7 @@ __attribute__((noreturn)) static void hold(uid_t user, pid_t server, int said)
 		word = (char)count();
 	/* The change of user has cleared this, so set it again. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != server || write(said, &word, 1) != 1)
+	if (getppid() != parent || write(said, &word, 1) != 1)
 		_exit(0);
 	prctl(PR_SET_NAME, "wormhole-users");
 	closefrom(0);
@@ -94,21 +95,21 @@ __attribute__((noreturn)) static void hold(uid_t user, pid_t server, int said)
 
 static int start_holder(uid_t user)
 {
-	pid_t server = getpid();
 	char word = UNKNOWN;
 	int fd[2];
 
 	if (pipe2(fd, O_CLOEXEC))
 		return UNKNOWN;
 	holder.user = user;
-	holder.pid = wh_fork(fd[1]);
+	holder.pid = wh_fork_lasting(fd[1]);
 	if (!holder.pid)
-		hold(user, server, fd[1]);
+		hold(user, wh_monitor_pid(), fd[1]);
 	close(fd[1]);
 	if (holder.pid < 0 || read(fd[0], &word, 1) != 1)
 		word = UNKNOWN;
 	close(fd[0]);
 	holder.pid = holder.pid < 0 ? 0 : holder.pid;
+	wh_monitor_changed();
 	return word;
 }
 
@@ -116,12 +117,12 @@ void wh_uid_range_give(void)
 {
 	if (!holder.pid)
 		return;
-	kill(holder.pid, SIGKILL);
-	waitpid(holder.pid, NULL, 0);
+	wh_monitor_kill(holder.pid);
+	wh_monitor_wait(holder.pid);
 	holder.pid = 0;
 }
 
-/* The process that marks the range is our child before and after a handover. */
+/* The process that marks the range is a child of the monitor's, and lives on with it. */
 void wh_uid_range_leave(cJSON *o)
 {
 	cJSON_AddNumberToObject(o, "mark", holder.user);
@@ -132,11 +133,17 @@ void wh_uid_range_take_over(const cJSON *o)
 {
 	holder.user = (uid_t)wh_taken_number(o, "mark");
 	holder.pid = (pid_t)wh_taken_number(o, "marker");
+	wh_monitor_missing(holder.pid);
+}
+
+bool wh_uid_range_has(pid_t pid)
+{
+	return pid && pid == holder.pid;
 }
 
 bool wh_uid_range_reap(pid_t pid)
 {
-	if (!pid || pid != holder.pid)
+	if (!wh_uid_range_has(pid))
 		return false;
 	/* If somebody killed the holder, a new one is needed, since the range is still in use. */
 	if (start_holder(holder.user) == UNKNOWN)

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "daemon/handover.h"
 #include "daemon/isolation.h"
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 
 #include <dirent.h>
@@ -197,6 +198,7 @@ static bool take_over(const cJSON *o, struct wh_protection *p)
 			continue;
 		uids.taken[i] = true;
 		uids.cleaner[i] = (pid_t)wh_taken_number(one, "cleaner");
+		wh_monitor_missing(uids.cleaner[i]);
 	}
 	wh_uid_range_take_over(o);
 	say_range(p);
@@ -265,6 +267,7 @@ uid_t wh_uid_take(void)
 		saved = errno;
 		if (!has) {
 			uids.taken[i] = true;
+			wh_monitor_changed();
 			return uid;
 		}
 		lock(uid, F_UNLCK);
@@ -295,19 +298,32 @@ static void free_number(unsigned int i)
 {
 	uids.cleaner[i] = 0;
 	uids.taken[i] = false;
+	wh_monitor_changed();
 	lock(uids.first + i, F_UNLCK);
+}
+
+/* Returns the number that this process cleans up; WH_MAX_TENANTS: none. */
+static unsigned int cleaned_by(pid_t pid)
+{
+	unsigned int i = 0;
+
+	while (i < WH_MAX_TENANTS && (!pid || uids.cleaner[i] != pid))
+		i++;
+	return i;
+}
+
+bool wh_uids_has(pid_t pid)
+{
+	return cleaned_by(pid) < WH_MAX_TENANTS;
 }
 
 bool wh_uids_reap(pid_t pid)
 {
-	unsigned int i;
+	unsigned int i = cleaned_by(pid);
 
-	for (i = 0; i < WH_MAX_TENANTS; i++)
-		if (pid && uids.cleaner[i] == pid) {
-			free_number(i);
-			return true;
-		}
-	return false;
+	if (i < WH_MAX_TENANTS)
+		free_number(i);
+	return i < WH_MAX_TENANTS;
 }
 
 void wh_uid_give(uid_t uid, bool files)
@@ -329,7 +345,7 @@ void wh_uid_give(uid_t uid, bool files)
 	}
 	/* The tenant may have made many files there. */
 	if (files)
-		pid = wh_fork(-1);
+		pid = wh_fork_lasting(-1);
 	if (files && !pid)
 		clean(uid);
 	if (pid > 0)

@@ -104,6 +104,7 @@ struct wh_judge {
 	/* Moves to the next tenant; *at begins as 0. False: there are no more. */
 	bool (*next)(unsigned int *at, struct wh_judged *t);
 	wh_say_fn say;
+	void (*kill)(pid_t worker);
 	struct wh_device_figures *figures;	/* of each device, as last read; NULL: not kept */
 	/* These belong to judge.c. */
 	unsigned int blind;

@@ -110,7 +110,7 @@ static void stop_worst(const struct wh_judge *a, const struct wh_judged *t, int 
 	a->say("warn", "tenant %s: worker %d stopped: on device %d the driver counts %" PRIu64
 	       " bytes for the tenant, its limit is %" PRIu64, t->name, t->pid[account], device,
 	       held, t->limit[device].memory);
-	kill(t->pid[account], SIGKILL);
+	a->kill(t->pid[account]);
 	t->held->driver[account][device] = 0;
 }
 

@@ -105,6 +105,15 @@ static void *map(int fd, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static void set_top(struct wh_seats *s)
+{
+	uint32_t top = WH_SEATS;
+
+	while (top && !s->board->seat[top - 1].tenant_id)
+		top--;
+	__atomic_store_n(&s->board->top, top, __ATOMIC_RELEASE);
+}
+
 int wh_seats_take_board(struct wh_seats *s, int dir)
 {
 	int fd = openat(dir, WH_BOARD_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -128,6 +137,24 @@ int wh_seats_take_over(struct wh_seats *s, int seat, int fd)
 	return s->seat[seat].page ? 0 : -errno;
 }
 
+void wh_seats_only_taken(struct wh_seats *s)
+{
+	char name[WH_SEAT_NAME];
+	unsigned int d;
+	int i;
+
+	for (i = 0; i < (int)WH_SEATS; i++) {
+		if (s->seat[i].page || !s->board->seat[i].tenant_id)
+			continue;
+		for (d = 0; d < WH_TENANT_DEVICES; d++)
+			wh_seats_share(s, i, d, 0);
+		wh_seat_name(name, s->board->seat[i].tenant_id);
+		unlinkat(s->dir, name, 0);
+		__atomic_store_n(&s->board->seat[i].tenant_id, 0, __ATOMIC_RELEASE);
+	}
+	set_top(s);
+}
+
 void wh_seats_remove(struct wh_seats *s, const char *dir)
 {
 	int i;
@@ -144,15 +171,6 @@ void wh_seats_remove(struct wh_seats *s, const char *dir)
 
 /* --- Seats ------------------------------------------------------------------------ */
 
-static void set_top(struct wh_seats *s)
-{
-	uint32_t top = WH_SEATS;
-
-	while (top && !s->board->seat[top - 1].tenant_id)
-		top--;
-	__atomic_store_n(&s->board->top, top, __ATOMIC_RELEASE);
-}
-
 int wh_seats_take(struct wh_seats *s, uint64_t tenant_id)
 {
 	char name[WH_SEAT_NAME];
@@ -163,6 +181,8 @@ int wh_seats_take(struct wh_seats *s, uint64_t tenant_id)
 	if (i == (int)WH_SEATS)
 		return -EUSERS;
 	wh_seat_name(name, tenant_id);
+	/* A server that was killed while it made a tenant may have left it. */
+	unlinkat(s->dir, name, 0);
 	s->seat[i].page = make(s->dir, name, sizeof(*s->seat[i].page), &s->seat[i].fd);
 	if (!s->seat[i].page)
 		return -errno;

@@ -31,6 +31,8 @@ int wh_seats_create(struct wh_seats *s, const char *dir);
 /* Takes over the board of a folder that is open, and then each seat with its open file. */
 int wh_seats_take_board(struct wh_seats *s, int dir);
 int wh_seats_take_over(struct wh_seats *s, int seat, int fd);
+/* Call this when all are taken over: the others belong to nobody any more. */
+void wh_seats_only_taken(struct wh_seats *s);
 void wh_seats_remove(struct wh_seats *s, const char *dir);
 /* Takes a seat for a tenant; returns its number. */
 int wh_seats_take(struct wh_seats *s, uint64_t tenant_id);

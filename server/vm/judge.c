@@ -24,7 +24,13 @@
 #define AFTER		4
 #define AGAIN_MS	1000	/* pause after a reader that crashed */
 
-static struct wh_judge judge = { .next = wh_windows_next };
+/* A child that has ended keeps its pid until this process has reaped it. */
+static void kill_worker(pid_t pid)
+{
+	kill(pid, SIGKILL);
+}
+
+static struct wh_judge judge = { .next = wh_windows_next, .kill = kill_worker };
 static struct wh_judge_options opt;
 static struct {
 	pid_t pid;

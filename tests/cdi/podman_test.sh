@@ -91,8 +91,7 @@ box roots $gamma --volume "$tmp/sync:/sync" -- /bin/sh -c '>/sync/up
 until [ -e /sync/go ]; do busybox sleep 0.1; done; /bin/client info' >"$tmp/long" &
 long=$!
 await test -e "$tmp/sync/up"
-kill -9 "$(server)"
-await gone "$(server)"
+kill_server
 serve
 is share_outlives_a_server "$(box roots $gamma -- /bin/client info | cut -d" " -f2)" "$((40 << 20))"
 touch "$tmp/sync/go"

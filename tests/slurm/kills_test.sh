@@ -61,7 +61,7 @@ is and_goes_with_the_next_slurmd "$(left)" ""
 await idle
 j=$(holder -w n3 --gpu-mem=128M --gpu-sm=30)
 await works "$j"
-p=$(cat "$tmp/d.n3/server.lock")
+p=$(monitor_of n3)
 hit "$p"
 no_workers() { ! pgrep -f -- "^wormhole-worker.* --parent $p "; }
 ok workers_of_a_killed_server_end await no_workers

@@ -139,12 +139,14 @@ start_cluster() {
 tenants() {
 	for n in $servers; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
 }
+# monitor_of NODE prints the parent of its server and workers, after which cgroups are named.
+monitor_of() { sed -n 's/^PPid:[^0-9]*//p' "/proc/$(cat "$tmp/d.$1/server.lock")/status"; }
 # state prints the files, descriptors, workers and cgroups of all servers. What the plugin locks
 # may stay.
 state() {
 	find "$tmp"/d.* ! -name slurm.lock ! -name slurm.accounts ! -path '*/slurm.accounts/lock' | sort
 	for n in $servers; do
-		state_p=$(cat "$tmp/d.$n/server.lock")
+		state_p=$(monitor_of "$n")
 		echo "$n: $(find "/proc/$state_p/fd" -type l | wc -l) descriptors, $(pgrep -c -P "$state_p" -f ^wormhole-worker) workers"
 		find /sys/fs/cgroup -path "*/wormhole-$state_p/t-slurm-*" | sed "s/wormhole-$state_p/$n/"
 	done

@@ -19,10 +19,6 @@ intrude() {
 	"$wormhole" tenant create a --mem 64M
 	"$wormhole" tenant create b --mem 64M
 }
-kill_server() {
-	kill -9 "$(server)"
-	await eval '! kill -0 $(server)'
-}
 run() { "$wormhole" run --tenant "$1" -- "$client" alloc=4096 >/dev/null 2>&1; }
 
 if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BUILD/softgpu/libcuda.so.1"; then

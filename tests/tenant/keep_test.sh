@@ -41,9 +41,7 @@ is a_percentage_of_the_device_is_kept "$(field half "d['memory_limit']")" "$half
 "$wormhole" tenant delete half
 "$wormhole" tenant create killed --sm 40 --sm-policy spatial
 start a --tenant passing --mem 64M -- alloc=4096
-pid=$(server)
-kill -KILL "$pid"
-await gone "$pid"
+kill_server
 serve_kept
 is after_a_kill_those_that_stay_are_there_again "$(tenants)" "default killed team "
 is with_their_groups_of_sms "$(limits killed)" "(0, 40, 'spatial', 1)"

@@ -8,10 +8,11 @@ point of the seed
 There are two servers with programs of several tenants each. At each point one process of the
 first server dies, after a random number of microseconds, of lines that programs have said, or of
 workers that have been seen. Then programs that had nothing to do with it end with right results.
-All others end with an error in bounded time, never with a wrong result. Nothing is left behind
-by what was killed, and if it was the server, a new one on the same folder serves. The program
-prints a line for each find, and a last line "POINTS points: WORKERS workers, SERVERS servers
-killed; PROGRAMS programs, FINDS finds".
+If it was the server alone, these are all programs, also those that were just starting. If it was
+its monitor, which takes the server with it, a new server on the same folder serves. All other
+programs end with an error in bounded time, never with a wrong result. Nothing is left behind by
+what was killed. The program prints a line for each find, and a last line "POINTS points: WORKERS
+workers, SERVERS servers, MONITORS monitors killed; PROGRAMS programs, FINDS finds".
 """
 
 import fcntl
@@ -157,6 +158,11 @@ class Server:
                               check=False)
         if done.returncode:
             raise Find(f'serve on {self.folder}: {done.stdout}')
+        self.look()
+        self.monitor = parent(self.pid)
+
+    def look(self):
+        """Another server may have gone on."""
         self.pid = int(read(os.path.join(self.folder, 'server.lock')))
 
     def restart(self):
@@ -174,7 +180,7 @@ class Server:
                        timeout=ENDS, check=False)
 
     def children(self):
-        return {pid: words for pid, words in processes().items() if parent(pid) == self.pid}
+        return {pid: words for pid, words in processes().items() if parent(pid) == self.monitor}
 
     def workers(self):
         return sorted(pid for pid, words in self.children().items() if '--serve' in words)
@@ -234,13 +240,13 @@ class Kills:
         self.users, self.spaces, self.servers, self.family = set(), set(), set(), {}
         self.first = Server(os.path.join(top, 'first'))
         self.second = Server(os.path.join(top, 'second'))
-        self.killed = {'worker': 0, 'server': 0}
+        self.killed = {'worker': 0, 'server': 0, 'monitor': 0}
         self.programs = 0
 
     def remember(self):
         """Notes what is ours now, so that the end can check that nothing of it is left."""
         for s in self.first, self.second:
-            self.servers.add(s.pid)
+            self.servers |= {s.pid, s.monitor}
             for pid, words in s.children().items():
                 self.family[pid] = words
                 if user(pid) > 0:
@@ -286,8 +292,19 @@ class Kills:
         return True
 
     def kill_server(self, here):
-        family = self.first.children()
+        """Kills the server alone: another goes on, and no program notices."""
         os.kill(self.first.pid, signal.SIGKILL)
+        finish(here)
+        failed = [p for p in here if not p.right()]
+        if failed:
+            raise Find('a program failed: ' + '; '.join(map(str, failed)))
+        self.first.look()
+        if parent(self.first.pid) != self.first.monitor:
+            raise Find(f'no server has gone on: {self.first.log()[-300:]}')
+
+    def kill_monitor(self, here):
+        family = self.first.children()
+        os.kill(self.first.monitor, signal.SIGKILL)
         finish(here)
         left = until(lambda: not [p for p, words in family.items() if processes().get(p) == words], LEAVES)
         if not left:
@@ -321,12 +338,15 @@ class Kills:
         kind = self.await_point(r, here)
         self.remember()
         workers = self.first.workers()
-        victim = r.choice(workers) if workers and r.random() < 0.7 else None
-        what = 'worker' if victim else 'server'
+        victim = r.choice(workers) if workers and r.random() < 0.5 else None
+        what = 'worker' if victim else r.choice(('server', 'monitor'))
         try:
-            if not victim or not self.kill_worker(victim, here):
+            if victim and not self.kill_worker(victim, here):
                 what = 'server'
+            if what == 'server':
                 self.kill_server(here)
+            if what == 'monitor':
+                self.kill_monitor(here)
             self.killed[what] += 1
             finish(there)
             if not there[0].right():
@@ -351,7 +371,7 @@ class Kills:
     def end(self):
         self.remember()
         # A process that must be told of their end may be slow to ask.
-        dead = self.servers - {self.first.pid, self.second.pid}
+        dead = self.servers - {p for s in (self.first, self.second) for p in (s.pid, s.monitor)}
         until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in dead), ENDS)
         for s in self.first, self.second:
             s.stop()
@@ -391,8 +411,8 @@ def main():
     finally:
         clean_up(top, 'first', 'second')
     if kills:
-        print(f'{done} points: {kills.killed["worker"]} workers, {kills.killed["server"]} servers killed; '
-              f'{kills.programs} programs, {finds} finds')
+        print(f'{done} points: {kills.killed["worker"]} workers, {kills.killed["server"]} servers, '
+              f'{kills.killed["monitor"]} monitors killed; {kills.programs} programs, {finds} finds')
     sys.exit(finds)
 
 

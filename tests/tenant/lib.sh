@@ -21,7 +21,13 @@ await() {
 
 # Nothing outlives these servers but where a test says so (keep_test.sh).
 serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --state "${STATE:-none}" "$@" >"$tmp/serve" 2>&1; }
+# A server is killed by `kill_server` for good: its monitor ends with it, and so do all workers.
 server() { cat "$WORMHOLE_DIR/server.lock"; }
+monitor() { sed -n 's/^PPid:[^0-9]*//p' "/proc/$(server)/status"; }
+kill_server() {
+	pid_of_server=$(server)
+	kill -KILL "$(monitor)" && await gone "$pid_of_server"
+}
 # serve_device does the same over softgpu, or over the driver that WH_BACKEND names.
 serve_device() {
 	[ -n "$WH_BACKEND" ] || { serve "$@"; return; }
@@ -33,7 +39,7 @@ serve_or_bail() {
 	echo "Bail out! no server: $(cat "$tmp/serve")"
 	exit 1
 }
-workers() { pgrep -P "$(server)" -f -- --serve; }
+workers() { pgrep -P "$(monitor)" -f -- --serve; }
 has_workers() { [ "$(workers | wc -l)" = "$1" ]; }
 files() { (cd "$WORMHOLE_DIR/tenants" 2>/dev/null && ls); }
 gone() { ! kill -0 "$1"; }

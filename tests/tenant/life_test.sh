@@ -49,7 +49,7 @@ is default_tenant_cannot_be_deleted "$("$wormhole" tenant delete default >/dev/n
 
 start c --tenant gamma --mem 64M -- alloc=4096
 old=$(workers)
-kill -KILL "$(server)"
+kill_server
 ok workers_end_with_a_killed_server await gone "$old"
 like stat_knows_that_no_server_runs "$("$wormhole" stat gamma 2>&1)" "no server runs at"
 serve
@@ -62,7 +62,6 @@ held=$tmp/held
 mkdir "$held"
 chmod 777 "$held"
 serve_held() { HELD=$held LD_PRELOAD=$WH_BUILD/tests/tenant/bin/held.so serve; }
-kill_server() { pid=$(server) && kill -KILL "$pid" && await gone "$pid"; }
 hold() { mkfifo -m 666 "$held/$1"; }
 # The FIFO is gone before it is written to, so that nobody waits for a second word.
 release() {

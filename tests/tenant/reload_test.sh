@@ -11,7 +11,7 @@ mkdir "$tmp/bin"
 cp "$WH_BUILD/server/wormhole-server" "$tmp/bin/"
 serve() {
 	"$tmp/bin/wormhole-server" --backend "$WH_BUILD/softgpu/libcuda.so.1" --dir "$WORMHOLE_DIR" \
-		--part-size 16M --daemon "$@" >"$tmp/serve" 2>&1
+		--part-size 16M --state none --daemon "$@" >"$tmp/serve" 2>&1
 }
 install() { cp "$1" "$tmp/bin/new" && mv "$tmp/bin/new" "$tmp/bin/wormhole-server"; }
 reload() { "$wormhole" reload 2>&1; }
@@ -25,22 +25,22 @@ serve
 start a --tenant stays -- alloc=4194304
 start b --mem 32M -- alloc=4096
 start c -- alloc=4096
-s=$(server)
+m=$(monitor)
 w=$(field stays "t['workers'][0]['pid']")
 own=$("$wormhole" tenant list --json | sed -n 's/.*"\(run[0-9]*\)".*/\1/p' | head -n 1)
 
 files_of_worker=$(files_of "$w")
-files_of_server=$(files_of "$s")
+files_of_server=$(files_of "$m")
 install "$WH_BUILD/server/wormhole-server"
 i=$(stat -c %i "$tmp/bin/wormhole-server")
 is reload_succeeds "$(reload; echo $?)" 0
-is the_process_is_the_same "$(server)" "$s"
+is the_monitor_is_the_same_process "$(monitor)" "$m"
 is and_runs_the_program_that_was_installed "$(program_of_server)" "$i"
 is workers_live_on "$(field stays "t['workers'][0]['pid']")" "$w"
 is with_what_they_are_charged_for "$(field stays "d['memory'] >= 4194304")" True
 is limits_are_as_they_were "$(field stays "d['memory_limit'], d['sm_percent'], t['host_memory_limit']")" \
 	"(50331648, 30, 134217728)"
-is the_server_has_open_what_it_had "$(files_of "$s")" "$files_of_server"
+is the_server_has_open_what_it_had "$(files_of "$m")" "$files_of_server"
 next a
 is a_program_computes_on "$(said a)" "ok "
 next b
@@ -82,6 +82,7 @@ like one_that_is_not_there_is_too "$(reload)" "cannot go on where this server is
 install "$tmp/true"
 truncate -s 100 "$tmp/bin/wormhole-server"
 like one_that_cannot_be_run_is_too "$(reload)" "cannot go on where this server is"
+s=$(server)
 is the_server_goes_on_as_it_was "$(server) $("$wormhole" run --tenant stays -- "$client" alloc=4096 2>/dev/null)" "$s ok"
 next c
 is and_so_do_its_programs "$(said c)" "ok "

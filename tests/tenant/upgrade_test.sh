@@ -14,14 +14,14 @@ plan 7
 "$tmp/bin/wormhole-server" --backend "$WH_BUILD/softgpu/libcuda.so.1" --dir "$WORMHOLE_DIR" \
 	--part-size 16M --daemon >"$tmp/serve" 2>&1
 for n in $(seq 1 $TENANTS); do "$wormhole" tenant create "t$n" --mem 24M --host-mem 64M --sm 5; done
-s=$(server)
+m=$(monitor)
 "$WH_TOP/tests/tenant/upgrade.py" "$client" "$wormhole" "$WH_BUILD/server/wormhole-server" \
 	"$tmp/bin/wormhole-server" $TENANTS >"$tmp/result" 2>"$tmp/err"
 sed 's/^/# /' "$tmp/result" "$tmp/err"
 # has EXPRESSION prints what it is of the result, r.
 has() { /usr/bin/python3 -c "import json,sys; r=json.load(open(sys.argv[1])); print($1)" "$tmp/result"; }
 is it_was_upgraded_while_they_computed "$(has "r['amid'] > 3, r['upgrades'] >= 8")" "True True"
-is the_process_is_still_the_first_one "$(server)" "$s"
+is the_monitor_is_still_the_first_one "$(monitor)" "$m"
 is no_call_of_any_program_failed "$(has "r['ok'] == r['wanted'], r['other']")" "True []"
 is all_programs_ended_as_ever "$(has "r['ends']")" "[0]"
 is until_then_each_had_its_worker "$(has "r['workers']")" $TENANTS

@@ -80,7 +80,7 @@ if unshare -m true 2>/dev/null; then
 	holder=$(pgrep -u 32256)
 	kill -KILL "$holder"
 	ok what_says_whose_they_are_comes_back await pgrep -u 32256
-	kill -KILL "$(server)"
+	kill_server
 	ok and_ends_with_its_server await eval '! pgrep -u 32256'
 else
 	for p in server_that_sees_another_run_has_other_users and_none_of_these nobodys_workers_are_killed \

@@ -40,8 +40,14 @@ static void say(const char *level, const char *format, ...)
 	(void)format;
 }
 
+static void kill_worker(pid_t pid)
+{
+	kill(pid, SIGKILL);
+}
+
 static struct wh_judge judge = {
 	.device = &device, .devices = 1, .slack = SLACK, .unseen = UNSEEN, .next = next, .say = say,
+	.kill = kill_worker,
 };
 
 /* Starts a worker that does nothing, with so much in its account. */
