@@ -7,24 +7,27 @@
 . "$WH_TOP/tests/tenant/lib.sh"
 
 # The installed program is a copy, which an upgrade replaces. It has its backend by a full path.
+# What it keeps for the next server stands beside its folder, which has nothing when it has ended.
 mkdir "$tmp/bin"
+kept=$tmp/state/tenants.d
 cp "$WH_BUILD/server/wormhole-server" "$tmp/bin/"
 serve() {
 	"$tmp/bin/wormhole-server" --backend "$WH_BUILD/softgpu/libcuda.so.1" --dir "$WORMHOLE_DIR" \
-		--part-size 16M --state none --daemon "$@" >"$tmp/serve" 2>&1
+		--state "$tmp/state" --part-size 16M --daemon "$@" >"$tmp/serve" 2>&1
 }
 install() { cp "$1" "$tmp/bin/new" && mv "$tmp/bin/new" "$tmp/bin/wormhole-server"; }
 reload() { "$wormhole" reload 2>&1; }
 files_of() { readlink "/proc/$1/fd/"* | sed 's/[0-9]\{2,\}/N/g' | sort | uniq -c; }
 program_of_server() { stat -Lc %i "/proc/$(server)/exe"; }
 
-plan 27
+plan 29
 serve
 "$wormhole" tenant create stays --mem 64M --sm 30
 "$wormhole" limit stays --mem 48M --host-mem 128M
-start a --tenant stays -- alloc=4194304
-start b --mem 32M -- alloc=4096
-start c -- alloc=4096
+sed '/^#/d' "$kept/stays.conf" >"$tmp/stays.conf"
+start a --tenant stays -- alloc=4194304 ready line alloc=4096
+start b --mem 32M -- alloc=4096 ready line alloc=4096
+start c -- alloc=4096 ready line alloc=4096 ready line alloc=4096
 m=$(monitor)
 w=$(field stays "t['workers'][0]['pid']")
 own=$("$wormhole" tenant list --json | sed -n 's/.*"\(run[0-9]*\)".*/\1/p' | head -n 1)
@@ -42,14 +45,15 @@ is limits_are_as_they_were "$(field stays "d['memory_limit'], d['sm_percent'], t
 	"(50331648, 30, 134217728)"
 is the_server_has_open_what_it_had "$(files_of "$m")" "$files_of_server"
 next a
-is a_program_computes_on "$(said a)" "ok "
+is a_program_computes_on "$(said a)" "ok ok "
 next b
-is so_does_one_with_a_tenant_of_its_own "$(said b)" "ok "
+is so_does_one_with_a_tenant_of_its_own "$(said b)" "ok ok "
 next c
-is and_one_of_the_default_tenant "$(said c)" "ok "
+is and_one_of_the_default_tenant "$(said c)" "ok ok "
 is limits_hold_on "$("$wormhole" run --tenant stays -- "$client" alloc=47000000 2>/dev/null)" CUDA_ERROR_OUT_OF_MEMORY
 is new_programs_are_served "$("$wormhole" run --tenant stays -- "$client" alloc=4096 2>/dev/null)" ok
 is limits_can_be_changed "$("$wormhole" limit stays --mem 60M 2>&1; field stays "d['memory_limit']")" 62914560
+is and_are_kept_with_those_from_before "$(sed '/^#/d' "$kept/stays.conf")" "$(sed 's/^mem = .*/mem = 60M/' "$tmp/stays.conf")"
 finish_client b
 ok a_tenant_goes_with_its_keeper await eval "! '$wormhole' stat '$own' >/dev/null 2>&1"
 
@@ -85,7 +89,7 @@ like one_that_cannot_be_run_is_too "$(reload)" "cannot go on where this server i
 s=$(server)
 is the_server_goes_on_as_it_was "$(server) $("$wormhole" run --tenant stays -- "$client" alloc=4096 2>/dev/null)" "$s ok"
 next c
-is and_so_do_its_programs "$(said c)" "ok "
+is and_so_do_its_programs "$(said c)" "ok ok ok "
 install "$WH_BUILD/server/wormhole-server"
 is and_it_can_go_on_later "$(reload; echo $?)" 0
 "$wormhole" drain >/dev/null
@@ -93,4 +97,5 @@ reload
 like a_server_that_drains_drains_on "$(WORMHOLE_LOG=1 "$wormhole" run --tenant stays -- "$client" 2>&1)" "takes no new programs"
 finish_client c
 is at_its_end_it_leaves_nothing "$("$wormhole" stop --force; find "$WORMHOLE_DIR" ! -name 'server.lo*' ! -path "$WORMHOLE_DIR")" ""
+is but_the_tenant_that_is_kept "$(cd "$tmp/state" && find . -type f ! -name shares)" ./tenants.d/stays.conf
 finish
