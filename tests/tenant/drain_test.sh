@@ -20,14 +20,14 @@ program() { WORMHOLE_LOG=1 "$wormhole" run --tenant stays -- "$client" alloc=409
 plan 21
 serve
 "$wormhole" tenant create stays --mem 64M
-start a --tenant stays -- alloc=4096
+start a --tenant stays -- alloc=4096 ready line alloc=4096
 start b --mem 64M -- alloc=4096
 s=$(server)
 like stop_refuses_while_programs_run "$(stop 2>&1 && echo stopped)" \
 	"2 programs run, of tenants stays, run[0-9]*; .wormhole stop --when-idle. lets them end, .* --force. ends them$"
 is two_ways_at_once_are_wrong_usage "$(stop --when-idle --force >/dev/null 2>&1; echo $?)" 2
 next a
-is and_the_programs_run_on "$(said a)" "ok "
+is and_the_programs_run_on "$(said a)" "ok ok "
 is a_running_server_takes_programs "$(program 2>/dev/null)" ok
 
 "$wormhole" drain >"$tmp/drained"

@@ -83,12 +83,12 @@ field() {
 }
 field_is() { [ "$(field "$1" "$2")" = "$3" ]; }
 
-# next NAME sends a line to a client that waits for one; it returns when the client has said
-# `ready` again.
+# next NAME sends a line to a client that waits for one (`line`); it returns when the client has
+# said `ready` again. One that never does has not gone on, and is a point that fails.
 next() {
 	before=$(grep -c ready "$tmp/$1.out")
 	eval "echo >&\$fd_$1"
-	await eval "[ \$(grep -c ready '$tmp/$1.out') -gt $before ]"
+	await eval "[ \$(grep -c ready '$tmp/$1.out') -gt $before ]" || ok "${1}_goes_on_when_it_is_told" false
 }
 # said NAME prints what the client has said besides.
 said() { grep -v ready "$tmp/$1.out" | tr '\n' ' '; }
