@@ -70,17 +70,20 @@ static char *look(void *arg, size_t *size)
 {
 	const struct metrics_args *a = arg;
 	struct wh_look l;
-	char *text = NULL;
+	struct wh_text text;
+	char *all;
 	FILE *f;
 
 	if (!wh_look(a->dir, &l)) {
 		wh_look_free(&l);
 		return NULL;
 	}
-	f = wh_must(open_memstream(&text, size));
+	f = wh_text_begin(&text);
 	wh_metrics_write(&l, f);
 	wh_look_free(&l);
-	return wh_text_end(f, &text);
+	all = wh_text_end(f, &text);
+	*size = text.n;
+	return all;
 }
 
 /* --- Into a file ---------------------------------------------------------------------------- */

@@ -198,12 +198,9 @@ static void add(struct words *w, const char *option, const char *value)
 /* Writes a parsed limit again in the form that --limit takes. */
 static char *limit_text(const struct wh_limit_spec *s)
 {
-	char *out = NULL;
-	size_t len;
-	FILE *f = open_memstream(&out, &len);
+	struct wh_text out;
+	FILE *f = wh_text_begin(&out);
 
-	if (!f)
-		wh_no_memory();
 	if (s->device != WH_ALL_DEVICES)
 		fprintf(f, "%d:", s->device);
 	if (s->memory_percent)

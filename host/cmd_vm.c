@@ -179,12 +179,12 @@ static char *read_line(const char *path)
  */
 char *wh_vm_kernel_arguments(const struct vm_args *a)
 {
-	char *path = NULL, *line = NULL, *out = NULL, *p, *hit;
-	size_t len;
-	FILE *f = open_memstream(&out, &len);
+	char *path = NULL, *line = NULL, *p, *hit;
+	struct wh_text out;
+	FILE *f = wh_text_begin(&out);
 	int i;
 
-	if (!f || (a->image && asprintf(&path, "%s/cmdline", a->image) < 0))
+	if (a->image && asprintf(&path, "%s/cmdline", a->image) < 0)
 		wh_no_memory();
 	if (path)
 		line = read_line(path);

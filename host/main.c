@@ -192,11 +192,14 @@ void *wh_must(void *p)
 	return p;
 }
 
-char *wh_text_end(FILE *f, char *const *text)
+FILE *wh_text_begin(struct wh_text *t)
 {
-	if (fclose(f))
-		wh_no_memory();
-	return wh_must(*text);
+	return wh_must(wh_text_open(t));
+}
+
+char *wh_text_end(FILE *f, struct wh_text *t)
+{
+	return wh_must(wh_text_close(f, t));
 }
 
 /* Without one of our variables a program would run without our libraries, or without its limits. */

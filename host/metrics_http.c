@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "tenant/clock.h"
+#include "tenant/text.h"
 
 #define CONNECTIONS	128
 #define AT_A_TIME	64	/* new connections between two looks at the others */
@@ -139,7 +140,8 @@ void metrics_forget(const char *where)
 
 static void say(struct connection *c, const char *status, const char *body, size_t size, bool head)
 {
-	FILE *f = open_memstream(&c->answer, &c->size);
+	struct wh_text text;
+	FILE *f = wh_text_open(&text);
 
 	if (!f)
 		return;
@@ -149,10 +151,8 @@ static void say(struct connection *c, const char *status, const char *body, size
 		!strncmp(status, "405", 3) ? "Allow: GET, HEAD\r\n" : "");
 	if (!head)
 		fwrite(body, 1, size, f);
-	if (fclose(f)) {
-		free(c->answer);
-		c->answer = NULL;
-	}
+	c->answer = wh_text_close(f, &text);
+	c->size = text.n;
 }
 
 static void refuse(struct connection *c, const char *status)

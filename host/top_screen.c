@@ -457,11 +457,10 @@ char *top_screen(const struct wh_look *now, const struct wh_look *before, struct
 {
 	struct screen s = { .v = v };
 	struct top_rows rows;
-	char *text = NULL;
+	struct wh_text text;
 	unsigned int d;
-	size_t size;
 
-	s.f = wh_must(open_memstream(&text, &size));
+	s.f = wh_text_begin(&text);
 	top_rows(now, before, v->devices, &rows);
 	top_sort(&rows, v->sorted, v->reverse);
 	print_server(&s, now, before);
@@ -493,12 +492,11 @@ char *top_table(const struct wh_tenant_views *now, const struct wh_tenant_views 
 	struct top_view v = { .columns = columns, .sorted = -1, .devices = true };
 	struct screen s = { .v = &v };
 	struct top_rows rows;
-	char *text = NULL;
-	size_t size;
+	struct wh_text text;
 
 	if (before)
 		b.tenants = *before;
-	s.f = wh_must(open_memstream(&text, &size));
+	s.f = wh_text_begin(&text);
 	top_rows(&a, before ? &b : NULL, true, &rows);
 	rows.counters = !before;
 	print_tenants(&s, &rows, &v, 0);

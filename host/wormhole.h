@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "tenant/text.h"
 #include "wormhole_abi.h"
 
 /* The series' own number: the machine's <linux/kvm.h> may be older. */
@@ -41,8 +42,9 @@ __attribute__((format(printf, 1, 2))) void wh_error(const char *fmt, ...);
 /* End the command with a message if there is no memory. wh_must() returns @p if there is some. */
 __attribute__((noreturn)) void wh_no_memory(void);
 void *wh_must(void *p);
-/* Closes an open_memstream(). fclose() does not report that memory was missing at the last step. */
-char *wh_text_end(FILE *f, char *const *text);
+/* The same for a text that is written as a file (tenant/text.h). */
+FILE *wh_text_begin(struct wh_text *t);
+char *wh_text_end(FILE *f, struct wh_text *t);
 void wh_setenv(const char *name, const char *value);
 /* Calls argp_parse(). It would leave options unread if memory is missing; this ends the command. */
 void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);

@@ -22,6 +22,7 @@
 #include "daemon/tenants.h"
 #include "tenant/conf.h"
 #include "tenant/control.h"
+#include "tenant/text.h"
 
 #define TENANTS	"tenants.d"
 #define NOBODYS	"none"		/* --state none: nothing is kept */
@@ -185,16 +186,13 @@ static void print_section(FILE *out, const struct wh_tenant *t, bool names)
 
 char *wh_keep_text(const struct wh_tenant *t, bool names)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *f = open_memstream(&text, &n);
+	struct wh_text text;
+	FILE *f = wh_text_open(&text);
 
-	if (f)
-		print_section(f, t, names);
-	if (f && !fclose(f))
-		return text;
-	free(text);
-	return NULL;
+	if (!f)
+		return NULL;
+	print_section(f, t, names);
+	return wh_text_close(f, &text);
 }
 
 static void file_of(char out[WH_TENANT_NAME + sizeof(WH_CONF_END)], const char *tenant)
@@ -204,21 +202,22 @@ static void file_of(char out[WH_TENANT_NAME + sizeof(WH_CONF_END)], const char *
 
 static bool write_tenant(const struct wh_tenant *t, char *err, size_t err_size)
 {
-	char name[WH_TENANT_NAME + sizeof(WH_CONF_END)], *text = NULL;
+	char name[WH_TENANT_NAME + sizeof(WH_CONF_END)], *whole = NULL;
+	struct wh_text text;
 	FILE *out;
-	size_t n;
 	bool good;
 
 	file_of(name, t->name);
-	out = open_memstream(&text, &n);
+	out = wh_text_open(&text);
 	if (out) {
 		fputs("# Kept by the server. `wormhole limit' and `wormhole tenant delete' change it.\n", out);
 		print_section(out, t, false);
+		whole = wh_text_close(out, &text);
 	}
-	good = out && !fclose(out) && wh_keep_write(keep.tenants, name, text, n, true);
+	good = whole && wh_keep_write(keep.tenants, name, whole, text.n, true);
 	if (!good)
 		snprintf(err, err_size, "%.250s/" TENANTS "/%s: %s", keep.path.state, name, strerror(errno));
-	free(text);
+	free(whole);
 	return good;
 }
 

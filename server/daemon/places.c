@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "daemon/server.h"
 #include "session/library.h"
+#include "tenant/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,15 +55,16 @@ static bool list(const char *name)
 {
 	const char *value = getenv(name);
 	char *copy = value ? strdup(value) : NULL, *rest = copy, *folder, *all = NULL;
-	size_t size;
-	FILE *out = copy ? open_memstream(&all, &size) : NULL;
+	struct wh_text text;
+	FILE *out = copy ? wh_text_open(&text) : NULL;
 	bool good = out || !value;
 
 	while (out && good && (folder = strsep(&rest, ":")))
 		good = add_folder(out, folder, !rest);
-	/* fclose() does not report that there was no memory for its last step. */
-	if (out)
-		good = !fclose(out) && all && good && !setenv(name, all, 1);
+	if (out) {
+		all = wh_text_close(out, &text);
+		good = all && good && !setenv(name, all, 1);
+	}
 	free(all);
 	free(copy);
 	return good;

@@ -23,6 +23,7 @@
 #include "daemon/tenants.h"
 #include "tenant/control.h"
 #include "tenant/clock.h"
+#include "tenant/text.h"
 
 #define NAME		"shares"
 #define HEAD		"wormhole-shares 1 "
@@ -117,17 +118,19 @@ static void write_text(const char *text, size_t n, bool any, bool sync)
 
 void wh_shares_save(bool sync)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
+	struct wh_text text;
+	FILE *out = wh_text_open(&text);
 	uint64_t sum = out ? print_all(out) : 0;
+	char *whole = out ? wh_text_close(out, &text) : NULL;
 
-	if (!out || fclose(out))
+	if (!whole) {
 		tell(strerror(errno));
-	else if (sync || sum != shares.written)
-		write_text(text, n, sum, sync);
+		return;
+	}
+	if (sync || sum != shares.written)
+		write_text(whole, text.n, sum, sync);
 	shares.written = sum;
-	free(text);
+	free(whole);
 }
 
 static void on_time(int fd, void *arg)

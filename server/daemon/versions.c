@@ -10,6 +10,7 @@
 #include "daemon/server.h"
 #include "session/choice.h"
 #include "session/library.h"
+#include "tenant/text.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -151,20 +152,20 @@ static const char *name_of(const struct answer *a)
 /* Tells workers, by their environment. */
 static bool tell_workers(void)
 {
-	char *text = NULL;
-	size_t size = 0;
+	struct wh_text text;
+	char *all;
 	bool good;
 	FILE *f;
 	int i;
 
-	f = open_memstream(&text, &size);
+	f = wh_text_open(&text);
 	if (!f)
 		return false;
 	for (i = 0; i < nfound; i++)
 		fprintf(f, "%s %u %s\n", name_of(found[i]), found[i]->version, found[i]->path);
-	/* fclose() does not report that there was no memory for its last step. */
-	good = !fclose(f) && text && !setenv(WH_LIBRARIES_FOUND, text, 1);
-	free(text);
+	all = wh_text_close(f, &text);
+	good = all && !setenv(WH_LIBRARIES_FOUND, all, 1);
+	free(all);
 	return good;
 }
 

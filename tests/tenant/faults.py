@@ -3,7 +3,8 @@
 """Lets memory, processes and descriptors run out at the n-th call of each step.
 
 Usage: faults.py all|N SEED     all: n = 1, 2, ... until the step has no such call; N: so many n
-of each, at random
+of each, at random. WH_FAULT: only this walk, "step kind role", or only this n of it,
+"step kind role n"
 
 fail.so (fail.c) is preloaded into server, workers and command, and lets one call fail. Each step
 (serve, create, run, attach, export) either succeeds all the same or says what is missing. No
@@ -183,7 +184,7 @@ def main():
     # The test may be stopped from outside, and its servers must not stay.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     how, r = sys.argv[1], random.Random(sys.argv[2])
-    only = os.environ.get('WH_FAULT')       # "step kind role n"
+    only = os.environ.get('WH_FAULT', '').split()
     top = tempfile.mkdtemp()
     os.chmod(top, 0o755)
     print(f'seed {sys.argv[2]}', flush=True)
@@ -191,10 +192,10 @@ def main():
     cases = finds = 0
     try:
         steps.start()
-        for walk in [tuple(only.split()[:3])] if only else WALKS:
+        for walk in [tuple(only[:3])] if only else WALKS:
             last = 0
             try:
-                for n in [int(only.split()[3])] if only else numbers(steps, walk, how, r):
+                for n in [int(only[3])] if only[3:] else numbers(steps, walk, how, r):
                     last = n
                     if not steps.case(*walk, n):
                         break
