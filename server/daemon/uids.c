@@ -97,7 +97,17 @@ static bool mapped(uid_t first, const char *file)
 
 static bool usable(uid_t first)
 {
+	errno = 0;
 	return mapped(first, "/proc/self/uid_map") && mapped(first, "/proc/self/gid_map");
+}
+
+/* Was usable() false because it could not look? Then there is one line in err. */
+static bool could_not_look(char *err, size_t err_size)
+{
+	if (errno != ENOMEM && errno != EMFILE && errno != ENFILE)
+		return false;
+	snprintf(err, err_size, "/proc/self/uid_map: %s", strerror(errno));
+	return true;
 }
 
 /* Can a child really become such a user? */
@@ -136,14 +146,14 @@ static bool off(struct wh_protection *p, const char *why)
 	return true;
 }
 
-/* Returns for how many ranges there are numbers. */
-static unsigned int ranges(const char *option, uid_t first)
+/* Returns for how many ranges there are numbers; 0 with one line in err: nobody knows. */
+static unsigned int ranges(const char *option, uid_t first, char *err, size_t err_size)
 {
 	unsigned int most = first == FIRST_NARROW ? NARROW_RANGES : RANGES, n = 1;
 
 	while (!option && n < most && usable(first + n * WH_UID_RANGE))
 		n++;
-	return n;
+	return !option && n < most && could_not_look(err, err_size) ? 0 : n;
 }
 
 static void say_range(struct wh_protection *p)
@@ -156,7 +166,11 @@ static void say_range(struct wh_protection *p)
 static bool take_range(const char *option, uid_t first, struct wh_protection *p, char *err,
 		       size_t err_size)
 {
-	uids.first = wh_uid_range_take(uids.lock, first, ranges(option, first));
+	unsigned int n = ranges(option, first, err, err_size);
+
+	if (!n)
+		return false;
+	uids.first = wh_uid_range_take(uids.lock, first, n);
 	if (!uids.first) {
 		snprintf(err, err_size, "users from %u on: a server that sees another /run gives them out; "
 			 "name others by --worker-uid N, or let the two have the same /run", first);
@@ -207,7 +221,7 @@ static bool take_over(const cJSON *o, struct wh_protection *p)
 
 bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size)
 {
-	uid_t first = usable(FIRST_WIDE) ? FIRST_WIDE : FIRST_NARROW;
+	uid_t first = FIRST_WIDE;
 
 	if (option && !strcmp(option, "none"))
 		return off(p, "--worker-uid none");
@@ -219,12 +233,14 @@ bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_
 	}
 	if (geteuid())
 		return off(p, "only root can give workers users of their own");
-	errno = 0;
-	if (!usable(first)) {
-		if (errno == ENOMEM || errno == EMFILE || errno == ENFILE) {
-			snprintf(err, err_size, "/proc/self/uid_map: %s", strerror(errno));
+	if (!option && !usable(first)) {
+		if (could_not_look(err, err_size))
 			return false;
-		}
+		first = FIRST_NARROW;
+	}
+	if (!usable(first)) {
+		if (could_not_look(err, err_size))
+			return false;
 		snprintf(err, err_size, "users %u to %u are not there in this user namespace; name others by "
 			 "--worker-uid N, or run workers as root by --worker-uid none", first,
 			 first + WH_MAX_TENANTS);
