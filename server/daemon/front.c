@@ -112,6 +112,7 @@ static bool start(int (*server)(int ready), int *status)
 	pid = fork();
 	if (!pid) {
 		close(fds[0]);
+		unsetenv("NOTIFY_SOCKET");	/* systemd waits for this process's parent */
 		setsid();
 		exit(server(fds[1]));
 	}

@@ -377,12 +377,18 @@ static bool is_child(pid_t pid)
 	return parent == m.self;
 }
 
+/* A child that was reaped has been reported: to this server, or to the one before. */
 void wh_monitor_missing(pid_t pid)
 {
-	const struct wh_ended e = { .pid = pid };
+	const struct wh_ended unknown = { .pid = pid };
+	struct wh_ended e;
 
-	if (m.died && pid > 0 && !is_child(pid))
+	if (!m.died || pid <= 0 || is_child(pid))
+		return;
+	while (take(&e))
 		keep_for_later(&e);
+	if (late_of(pid) == late.n)
+		keep_for_later(&unknown);
 }
 
 void wh_monitor_kill_unknown(bool (*known)(pid_t pid))
