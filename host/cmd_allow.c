@@ -27,7 +27,7 @@ static uint32_t parse_barrier(struct argp_state *state, const char *kind)
 		return WH_ALLOW_IBPB;
 	if (!strcmp(kind, "strict"))
 		return WH_ALLOW_STRICT;
-	argp_error(state, "--barrier: '%s' is none of none, ibpb and strict", kind);
+	wh_usage_error(state, "--barrier: '%s' is none of none, ibpb and strict", kind);
 	return 0;
 }
 
@@ -55,7 +55,7 @@ static error_t parse_allow(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (!a->server_id)
-			argp_error(state, "name CLIENT and SERVER by their ids");
+			wh_usage_error(state, "name CLIENT and SERVER by their ids");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -74,7 +74,7 @@ static error_t parse_id(int key, char *arg, struct argp_state *state)
 		*id = wh_arg_u64(state, "ID", arg, 1, UINT64_MAX);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "name the VM by its id");
+		wh_usage_error(state, "name the VM by its id");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

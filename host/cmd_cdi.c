@@ -283,7 +283,7 @@ static const struct argp_option options[] = {
 static void set_what(struct cdi_args *a, int what, struct argp_state *state)
 {
 	if (a->what)
-		argp_error(state, "one of --print, --options, --share, --remove, --make and --contain");
+		wh_usage_error(state, "one of --print, --options, --share, --remove, --make and --contain");
 	a->what = what;
 }
 
@@ -293,11 +293,11 @@ static void check(struct cdi_args *a, struct argp_state *state)
 	bool limits = wh_limit_said(l);
 
 	if (a->what && a->n != 1)
-		argp_error(state, "name one %s", a->what < KEY_SHARE ? "tenant" : "share");
+		wh_usage_error(state, "name one %s", a->what < KEY_SHARE ? "tenant" : "share");
 	if (a->what == KEY_SHARE && !limits)
-		argp_error(state, "say what the share is: --mem, --sm or --device");
+		wh_usage_error(state, "say what the share is: --mem, --sm or --device");
 	if (a->what != KEY_SHARE && (limits || a->share.user || a->share.hami))
-		argp_error(state, "limits, --user and --hami are of a --share; `wormhole limit' changes a tenant's");
+		wh_usage_error(state, "limits, --user and --hami are of a --share; `wormhole limit' changes a tenant's");
 	if (a->what >= KEY_SHARE)
 		a->share.name = a->names[0];
 }

@@ -348,7 +348,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			a->use = u;
 			return 0;
 		}
-	argp_error(state, "'%s' is none of programs and vms", arg);
+	wh_usage_error(state, "'%s' is none of programs and vms", arg);
 	return EINVAL;
 }
 

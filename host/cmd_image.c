@@ -182,9 +182,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_OUT: a->out = arg; break;
 	case ARGP_KEY_SUCCESS:
 		if (!a->driver)
-			argp_error(state, "--driver is needed: NVIDIA-Linux-x86_64-VERSION.run");
+			wh_usage_error(state, "--driver is needed: NVIDIA-Linux-x86_64-VERSION.run");
 		if (!a->out || !*a->out)
-			argp_error(state, "--out is needed: the folder for the image");
+			wh_usage_error(state, "--out is needed: the folder for the image");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}

@@ -44,14 +44,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'l':
 		if (a->n == METRICS_LISTENERS)
-			argp_error(state, "--listen: at most %d", METRICS_LISTENERS);
+			wh_usage_error(state, "--listen: at most %d", METRICS_LISTENERS);
 		a->listen[a->n++] = arg;
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (a->every && !a->output)
-			argp_error(state, "--every: into which file? give --output");
+			wh_usage_error(state, "--every: into which file? give --output");
 		if (a->n && a->output && !a->every)
-			argp_error(state, "--output with --listen: how often? give --every");
+			wh_usage_error(state, "--output with --listen: how often? give --every");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

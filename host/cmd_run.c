@@ -135,10 +135,10 @@ static void check_args(const struct run_args *a, struct argp_state *state)
 	bool vm = a->vm.role || a->vm.id || a->vm.name[0];
 
 	if (vm && (!a->vm.role || !a->vm.id))
-		argp_error(state, "--role and --id are needed for a VM");
+		wh_usage_error(state, "--role and --id are needed for a VM");
 	if (vm && (wh_limit_said(&a->tenant.limits) || a->tenant.tenant || a->tenant.devices ||
 		   a->tenant.user || a->tenant.dir || a->tenant.trace))
-		argp_error(state, "a VM with --role is no tenant of this machine: limits are its server VM's (wormhole server start --limit)");
+		wh_usage_error(state, "a VM with --role is no tenant of this machine: limits are its server VM's (wormhole server start --limit)");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -162,11 +162,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TRACE_SIZE:
 		if (wh_parse_size(arg, &a->tenant.trace_size))
-			argp_error(state, "--trace-size: %s", wh_limit_bytes_why(arg));
+			wh_usage_error(state, "--trace-size: %s", wh_limit_bytes_why(arg));
 		return 0;
 	case 'r':
 		if (wh_role_by_name(arg, &a->vm.role))
-			argp_error(state, "--role: '%s' is neither server nor client", arg);
+			wh_usage_error(state, "--role: '%s' is neither server nor client", arg);
 		return 0;
 	case 'i':
 		a->vm.id = wh_arg_u64(state, "--id", arg, 1, UINT64_MAX);
@@ -178,7 +178,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->tenant.argv = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "name the program to run, or the VMM");
+		wh_usage_error(state, "name the program to run, or the VMM");
 		return 0;
 	case ARGP_KEY_END:
 		check_args(a, state);

@@ -85,25 +85,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SM_GROUP:
 		if (wh_arg_u64(state, "--sm-group", arg, 2, 4096) % 2)
-			argp_error(state, "--sm-group: '%s' SMs: a group has a multiple of 2", arg);
+			wh_usage_error(state, "--sm-group: '%s' SMs: a group has a multiple of 2", arg);
 		a->sm_group = arg;
 		return 0;
 	case KEY_NVML: a->nvml = arg; return 0;
 	case KEY_PART:
 		if (wh_limit_bytes(arg, &bytes) || bytes < 1 << 20)
-			argp_error(state, "--part-size: %s, and of at least 1M", wh_limit_bytes_why(arg));
+			wh_usage_error(state, "--part-size: %s, and of at least 1M", wh_limit_bytes_why(arg));
 		a->part_size = arg;
 		return 0;
 	case KEY_SLACK:
 		if (wh_limit_bytes(arg, &bytes))
-			argp_error(state, "--slack: %s", wh_limit_bytes_why(arg));
+			wh_usage_error(state, "--slack: %s", wh_limit_bytes_why(arg));
 		a->slack = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (a->background && a->unit)
-			argp_error(state, "--journal '%s': not with --daemon, whose messages go to DIR/server.log", a->unit);
+			wh_usage_error(state, "--journal '%s': not with --daemon, whose messages go to DIR/server.log", a->unit);
 		if (a->background && a->keep)
-			argp_error(state, "--keep '%s': not with --daemon: the process that is started stands for the server", a->keep);
+			wh_usage_error(state, "--keep '%s': not with --daemon: the process that is started stands for the server", a->keep);
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

@@ -73,7 +73,7 @@ static const struct argp_option options[] = {
 static void add_subject(struct stat_args *a, char *arg, struct argp_state *state)
 {
 	if (a->n == MAX_VMS || a->nnames == MAX_VMS)
-		argp_error(state, "at most %d ids", MAX_VMS);
+		wh_usage_error(state, "at most %d ids", MAX_VMS);
 	if (*arg >= '0' && *arg <= '9' && !strchr(arg, '/'))
 		a->ids[a->n++] = wh_arg_u64(state, "ID", arg, 1, UINT64_MAX);
 	else

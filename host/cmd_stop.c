@@ -36,7 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j': a->json = true; return 0;
 	case ARGP_KEY_SUCCESS:
 		if (a->when_idle && a->force)
-			argp_error(state, "--when-idle and --force: say one of them");
+			wh_usage_error(state, "--when-idle and --force: say one of them");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -183,7 +183,7 @@ static int await_end(int fd)
 
 static void say_left(unsigned int n, const cJSON *answer)
 {
-	fprintf(stderr, "the server ends with the last of %u program%s; `wormhole drain --off' lets it stay\n",
+	wh_info("the server ends with the last of %u program%s; `wormhole drain --off' lets it stay",
 		n, n > 1 ? "s" : "");
 	print_programs(stderr, answer);
 }

@@ -49,11 +49,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		if (a->takes_name)
-			argp_error(state, "name the tenant");
+			wh_usage_error(state, "name the tenant");
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (a->wants_limits && !wh_limit_said(&a->limits))
-			argp_error(state, "say what to limit: --mem, --sm, --sm-policy or --device");
+			wh_usage_error(state, "say what to limit: --mem, --sm, --sm-policy or --device");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

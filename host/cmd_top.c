@@ -44,7 +44,7 @@ static uint64_t delay_of(struct argp_state *state, const char *arg)
 	double v = strtod(arg, &end);
 
 	if (end == arg || *end || !(v >= 0.1 && v <= 3600))
-		argp_error(state, "--delay: '%s' is not a number from 0.1 to 3600", arg);
+		wh_usage_error(state, "--delay: '%s' is not a number from 0.1 to 3600", arg);
 	return (uint64_t)(v * 1000);
 }
 
@@ -53,7 +53,7 @@ static void sort_by(struct top_args *a, struct argp_state *state, const char *ar
 	a->view.reverse = *arg == '-';
 	a->view.sorted = top_column_of(arg + a->view.reverse);
 	if (a->view.sorted < 0)
-		argp_error(state, "--sort: there is no column '%s'; their names are in the table's head", arg);
+		wh_usage_error(state, "--sort: there is no column '%s'; their names are in the table's head", arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

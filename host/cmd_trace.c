@@ -143,7 +143,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 's':
 		if (wh_parse_size(arg, &a->most))
-			argp_error(state, "--trace-size: %s", wh_limit_bytes_why(arg));
+			wh_usage_error(state, "--trace-size: %s", wh_limit_bytes_why(arg));
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->tenant)
@@ -155,7 +155,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->tenant || !a->argv)
-			argp_error(state, "name the tenant, and the command during which it is traced");
+			wh_usage_error(state, "name the tenant, and the command during which it is traced");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -412,7 +412,7 @@ static const struct argp_option client_options[] = { VM_OPTIONS, START_OPTIONS, 
 static void add_window_arg(struct vm_args *a, char *arg, struct argp_state *state)
 {
 	if (a->nwindows == MAX_WINDOWS)
-		argp_error(state, "--window: at most %d", MAX_WINDOWS);
+		wh_usage_error(state, "--window: at most %d", MAX_WINDOWS);
 	a->windows[a->nwindows++] = arg;
 }
 
@@ -423,11 +423,11 @@ static void add_limit_arg(struct vm_args *a, char *arg, struct argp_state *state
 	char err[300];
 
 	if (a->nlimits == MAX_WINDOWS)
-		argp_error(state, "--limit: at most %d", MAX_WINDOWS);
+		wh_usage_error(state, "--limit: at most %d", MAX_WINDOWS);
 	if (!strchr(arg, ':') || strpbrk(arg, " \t\n\""))
-		argp_error(state, "--limit: '%s' is not WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY", arg);
+		wh_usage_error(state, "--limit: '%s' is not WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY", arg);
 	if (wh_limit_parse(&l, arg, err, sizeof(err)))
-		argp_error(state, "--limit: %s", err);
+		wh_usage_error(state, "--limit: %s", err);
 	a->limits[a->nlimits++] = arg;
 }
 
@@ -437,14 +437,14 @@ static void check_limits(const struct vm_args *a, struct argp_state *state)
 
 	for (i = 0; i < a->nlimits; i++)
 		if (atoi(a->limits[i]) >= a->nwindows)
-			argp_error(state, "--limit: '%s': there is no such --window, they count from 0",
+			wh_usage_error(state, "--limit: '%s': there is no such --window, they count from 0",
 				   a->limits[i]);
 }
 
 static void set_gpu(struct vm_args *a, const char *arg, struct argp_state *state)
 {
 	if (wh_gpu_address(arg, a->gpu))
-		argp_error(state, "--gpu: '%s' is not a PCI address such as 0000:65:00.0", arg);
+		wh_usage_error(state, "--gpu: '%s' is not a PCI address such as 0000:65:00.0", arg);
 }
 
 static void check_args(struct vm_args *a, struct argp_state *state)
@@ -452,22 +452,22 @@ static void check_args(struct vm_args *a, struct argp_state *state)
 	bool server = a->vm.role == WH_ROLE_SERVER;
 
 	if (!a->vm.name[0])
-		argp_error(state, "name the VM");
+		wh_usage_error(state, "name the VM");
 	if (!a->vm.id)
-		argp_error(state, "--id is needed");
+		wh_usage_error(state, "--id is needed");
 	if (!a->nwindows)
-		argp_error(state, "at least one --window is needed");
+		wh_usage_error(state, "at least one --window is needed");
 	check_limits(a, state);
 	if (!a->disk && !a->image && (!a->kernel || !a->initrd))
-		argp_error(state, "--image, or --kernel and --initrd, are needed");
+		wh_usage_error(state, "--image, or --kernel and --initrd, are needed");
 	if (a->rebind && !a->gpu[0])
-		argp_error(state, "--rebind: of which GPU? give --gpu");
+		wh_usage_error(state, "--rebind: of which GPU? give --gpu");
 	if (!a->cpus)
 		a->cpus = server ? 2 : 1;
 	if (!a->memory_mb)
 		a->memory_mb = a->gpu[0] ? 8192 : 512;
 	if (server && a->cpus < 2)
-		argp_error(state, "--cpus: a server needs at least 2, one of them for a worker");
+		wh_usage_error(state, "--cpus: a server needs at least 2, one of them for a worker");
 }
 
 error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_args *a)
@@ -489,7 +489,7 @@ error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_arg
 	case KEY_DRY_RUN: a->dry_run = true; break;
 	case KEY_MACHINE:
 		if (strcmp(arg, "q35") && strcmp(arg, "microvm"))
-			argp_error(state, "--machine: '%s' is neither q35 nor microvm", arg);
+			wh_usage_error(state, "--machine: '%s' is neither q35 nor microvm", arg);
 		a->machine = arg;
 		break;
 	case ARGP_KEY_ARG:

@@ -281,11 +281,11 @@ static void check_tenant(const struct xml_args *x, struct argp_state *state)
 	char text[100], err[300];
 
 	if ((x->mem || x->sm) && !x->server)
-		argp_error(state, "--mem and --sm: of which server? give --server");
+		wh_usage_error(state, "--mem and --sm: of which server? give --server");
 	snprintf(text, sizeof(text), "0:%s%s%s%s%s", x->mem ? "mem=" : "", x->mem ? x->mem : "",
 		 x->mem && x->sm ? "," : "", x->sm ? "sm=" : "", x->sm ? x->sm : "");
 	if ((x->mem || x->sm) && wh_limit_parse(&l, text, err, sizeof(err)))
-		argp_error(state, "%s", err);
+		wh_usage_error(state, "%s", err);
 }
 
 static void check_windows(const struct vm_args *a)
@@ -321,7 +321,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		check_windows(&x->vm);
 		return rc;
 	case ARGP_KEY_ARGS:
-		argp_error(state, "'%s': of QEMU's own words libvirt knows none; `virsh edit' adds devices",
+		wh_usage_error(state, "'%s': of QEMU's own words libvirt knows none; `virsh edit' adds devices",
 			   state->argv[state->next]);
 		break;
 	default: return wh_vm_option(key, arg, state, &x->vm);

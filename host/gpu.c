@@ -417,9 +417,8 @@ static int bind_all(const char *address, const struct function *list, int n, boo
 	for (i = 0; i < n; i++) {
 		if (!to_bind(address, &list[i]))
 			continue;
-		fprintf(stderr, "wormhole: %s %s to vfio-pci%s%s\n", dry_run ? "would bind" : "binds",
-			list[i].address, list[i].driver[0] ? ", so far of the driver " : "",
-			list[i].driver);
+		wh_info("%s %s to vfio-pci%s%s", dry_run ? "would bind" : "binds", list[i].address,
+			list[i].driver[0] ? ", so far of the driver " : "", list[i].driver);
 		if (!dry_run && bind_one(&list[i]))
 			return -1;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The `wormhole` command: the table of its commands, how they are found, and the functions
- * for messages and arguments that they share. Results go to stdout, messages to stderr. The
+ * for messages that they share. Results go to stdout, messages to stderr. The
  * exit status is 0 for done, 1 for failed, 2 for wrong usage.
  */
 #include <errno.h>
@@ -59,11 +59,11 @@ static const struct command commands[] = {
 static error_t parse_completion(int key, char *arg, struct argp_state *state)
 {
 	if (key == ARGP_KEY_NO_ARGS)
-		argp_error(state, "name the shell: bash");
+		wh_usage_error(state, "name the shell: bash");
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (strcmp(arg, "bash"))
-		argp_error(state, "'%s': there is bash alone", arg);
+		wh_usage_error(state, "'%s': there is bash alone", arg);
 	return 0;
 }
 
@@ -80,6 +80,7 @@ static int cmd_completion(int argc, char **argv)
 	return EXIT_DONE;
 }
 
+/* The begin is the same for every message that a user of the command sees (CONTRIBUTING.md). */
 static void vmessage(const char *level, const char *fmt, va_list ap)
 {
 	fflush(stdout);
@@ -88,12 +89,17 @@ static void vmessage(const char *level, const char *fmt, va_list ap)
 	fputc('\n', stderr);
 }
 
+void wh_verror(const char *fmt, va_list ap)
+{
+	vmessage("error", fmt, ap);
+}
+
 void wh_error(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vmessage("error", fmt, ap);
+	wh_verror(fmt, ap);
 	va_end(ap);
 }
 
@@ -103,6 +109,15 @@ void wh_warn(const char *fmt, ...)
 
 	va_start(ap, fmt);
 	vmessage("warn", fmt, ap);
+	va_end(ap);
+}
+
+void wh_info(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vmessage("info", fmt, ap);
 	va_end(ap);
 }
 
@@ -124,18 +139,6 @@ int wh_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
 int wh_parse_size(const char *text, uint64_t *bytes)
 {
 	return wh_limit_bytes(text, bytes) || !*bytes ? -EINVAL : 0;
-}
-
-uint64_t wh_arg_u64(struct argp_state *state, const char *what, const char *text,
-		    uint64_t min, uint64_t max)
-{
-	uint64_t value = 0;
-
-	if (wh_parse_u64(text, min, max, &value))
-		argp_error(state, "%s: '%s' is not a number from %llu to %llu",
-			   what, text, (unsigned long long)min,
-			   (unsigned long long)max);
-	return value;
 }
 
 static void usage(FILE *f, const struct command *table, const char *path)
@@ -206,19 +209,6 @@ char *wh_text_end(FILE *f, struct wh_text *t)
 void wh_setenv(const char *name, const char *value)
 {
 	if (setenv(name, value, 1))
-		wh_no_memory();
-}
-
-void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input)
-{
-	static char help[] = "--help";
-
-	if (wh_listing())
-		wh_list_argp(argp);
-	/* argp has the short form -?, which is a pattern to shells. */
-	if (argc > 1 && !strcmp(argv[1], "-h"))
-		argv[1] = help;
-	if (argp_parse(argp, argc, argv, flags, NULL, input))
 		wh_no_memory();
 }
 

@@ -350,34 +350,34 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 	if (key == KEY_HOST) {
 		l->has_host = 1;
 		if (wh_limit_bytes(arg, &l->host))
-			argp_error(state, "--host-mem: %s", wh_limit_bytes_why(arg));
+			wh_usage_error(state, "--host-mem: %s", wh_limit_bytes_why(arg));
 		return 0;
 	}
 	if (key == KEY_KERNEL) {
 		l->has_kernel = 1;
 		if (wh_limit_time(arg, &l->kernel_ms))
-			argp_error(state, "--max-kernel: '%s' is not a time such as 2 or 500ms, of a day at most, or none", arg);
+			wh_usage_error(state, "--max-kernel: '%s' is not a time such as 2 or 500ms, of a day at most, or none", arg);
 		return 0;
 	}
 	if (key == KEY_DEVICE) {
 		if (!strchr(arg, ':'))
-			argp_error(state, "--device: '%s' has no device's number and colon", arg);
+			wh_usage_error(state, "--device: '%s' has no device's number and colon", arg);
 		if (wh_limit_parse(l, arg, err, sizeof(err)))
-			argp_error(state, "--device: %s", err);
+			wh_usage_error(state, "--device: %s", err);
 		return 0;
 	}
 	all = wh_limit_of(l, WH_ALL_DEVICES);
 	if (key == KEY_MEM) {
 		if (wh_limit_memory(arg, all))
-			argp_error(state, "--mem: %s", wh_limit_memory_why(arg));
+			wh_usage_error(state, "--mem: %s", wh_limit_memory_why(arg));
 	} else if (key == KEY_SM) {
 		all->has_sm = 1;
 		if (wh_limit_percent(arg, &all->sm_percent))
-			argp_error(state, "--sm: '%s' is not a percentage from 1 to 100, or none", arg);
+			wh_usage_error(state, "--sm: '%s' is not a percentage from 1 to 100, or none", arg);
 	} else {
 		all->has_policy = 1;
 		if (wh_limit_policy(arg, &all->sm_policy))
-			argp_error(state, "--sm-policy: '%s' is neither temporal, spatial nor both", arg);
+			wh_usage_error(state, "--sm-policy: '%s' is neither temporal, spatial nor both", arg);
 	}
 	return 0;
 }
@@ -396,7 +396,7 @@ static error_t parse_devices(int key, char *arg, struct argp_state *state)
 	if (key != KEY_DEVICES)
 		return ARGP_ERR_UNKNOWN;
 	if (!arg[strspn(arg, ",")])
-		argp_error(state, "--devices: '%s' names no device", arg);
+		wh_usage_error(state, "--devices: '%s' names no device", arg);
 	*list = arg;
 	return 0;
 }

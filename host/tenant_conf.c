@@ -36,12 +36,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->name = state->argv + state->next;
 		a->n = state->argc - state->next;
 		if (a->n > a->most)
-			argp_error(state, "'%s': one argument too many", a->name[a->most]);
+			wh_usage_error(state, "'%s': one argument too many", a->name[a->most]);
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		if (a->least)
-			argp_error(state, "name a file");
+			wh_usage_error(state, "name a file");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

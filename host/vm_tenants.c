@@ -85,8 +85,8 @@ static bool comes(int fd, struct patience *p)
 		if (now >= p->deadline)
 			return false;
 		if (now >= p->tell) {
-			fprintf(stderr, "wormhole: info: %s: the server VM is busy; it is waited for, %u s at most\n",
-				p->name, p->seconds);
+			wh_info("%s: the server VM is busy; it is waited for, %u s at most", p->name,
+				p->seconds);
 			p->tell = INT64_MAX;
 		}
 		until = p->tell < p->deadline ? p->tell : p->deadline;

@@ -8,6 +8,7 @@
 #define WORMHOLE_HOST_WORMHOLE_H
 
 #include <argp.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +40,9 @@ int wh_command_dispatch(const struct command *table, const char *path, int argc,
 
 /* Print messages on stderr, with a level. The last words are the next step. */
 __attribute__((format(printf, 1, 2))) void wh_error(const char *fmt, ...);
+__attribute__((format(printf, 1, 0))) void wh_verror(const char *fmt, va_list ap);
+__attribute__((format(printf, 1, 2))) void wh_warn(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void wh_info(const char *fmt, ...);
 /* End the command with a message if there is no memory. wh_must() returns @p if there is some. */
 __attribute__((noreturn)) void wh_no_memory(void);
 void *wh_must(void *p);
@@ -46,14 +50,19 @@ void *wh_must(void *p);
 FILE *wh_text_begin(struct wh_text *t);
 char *wh_text_end(FILE *f, struct wh_text *t);
 void wh_setenv(const char *name, const char *value);
-/* Calls argp_parse(). It would leave options unread if memory is missing; this ends the command. */
-void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);
-__attribute__((format(printf, 1, 2))) void wh_warn(const char *fmt, ...);
 
 /* Parse argp options: numbers within a range, and sizes as wh_limit_bytes() has them, but zero. */
 int wh_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 int wh_parse_size(const char *text, uint64_t *bytes);
-/* Does the same for an argument that is called @what. An error ends the program with the usage. */
+
+/* --- arguments.c -------------------------------------------------------------------------- */
+
+/* Calls argp_parse(). It would leave options unread if memory is missing; this ends the command. */
+void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);
+/* Ends the command with a message, and with argp's hint. It takes the place of argp_error(). */
+__attribute__((noreturn, format(printf, 2, 3)))
+void wh_usage_error(const struct argp_state *state, const char *fmt, ...);
+/* Parses a number as above, which is called @what. An error ends the command. */
 uint64_t wh_arg_u64(struct argp_state *state, const char *what, const char *text,
 		    uint64_t min, uint64_t max);
 

@@ -10,7 +10,7 @@ wormhole=$WH_BUILD/host/wormhole
 status() { "$wormhole" "$@" >/dev/null 2>&1; echo $?; }
 message() { "$wormhole" "$@" 2>&1 >/dev/null; }
 
-plan 30
+plan 37
 is no_command_is_wrong_usage "$(status)" 2
 is unknown_command_is_wrong_usage "$(status fly)" 2
 like unknown_command_is_named "$(message fly)" "'fly'"
@@ -52,6 +52,20 @@ is and_of_no_vms "$("$wormhole" check programs | grep -c -e VM -e QEMU -e IOMMU)
 is that_of_vms_speaks_of_no_programs "$("$wormhole" check vms | grep -c -e ^programs -e ^workers)" 0
 is check_of_programs_succeeds_without_vmx "$(status check programs)" 0
 like check_of_something_else_names_it "$(message check clouds)" "'clouds' is none of programs and vms"
+
+# Each line of what a command says begins with one of these words, or is argp's hint.
+begun() { message "$@" | grep -v -e "^Try .wormhole $1 --help. or .wormhole $1 --usage. for more information\.$"; }
+is unknown_option_is_an_error_like_others "$(begun stat --fly)" "wormhole: error: unrecognized option '--fly'"
+is so_is_an_unknown_letter "$(begun run -z prog)" "wormhole: error: invalid option -- 'z'"
+is a_missing_value "$(begun run --mem)" "wormhole: error: option '--mem' requires an argument"
+is a_value_that_is_too_much "$(begun stat --json=yes)" "wormhole: error: option '--json' doesn't allow an argument"
+is an_argument_too_many "$(begun kill 1 2)" "wormhole: error: '2': one argument too many"
+is and_a_bad_value "$(begun top --delay 0)" "wormhole: error: --delay: '0' is not a number from 0.1 to 3600"
+is each_names_the_commands_help "$(for c in "stat --fly" "kill 1 2" "top --delay 0"; do
+	# shellcheck disable=SC2086
+	message $c | grep -c "^Try .wormhole ${c%% *} --help' or"
+done | tr '\n' ' ')" "1 1 1 "
+
 is version_is_an_option_too "$("$wormhole" --version)" "$("$wormhole" version)"
 is version_is_that_of_the_abi "$("$wormhole" version)" \
 	"wormhole 0.1, ABI $(sed -n 's/^#define WH_ABI_VERSION[[:space:]]*//p' "$WH_TOP/hypercall-abi/wormhole_abi.h")"
