@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "completion.h"
 #include "wormhole.h"
@@ -42,16 +41,36 @@ static void name_messages(struct argp_state *state, char **argv)
 	state->argv = argv;
 }
 
+enum { KEY_USAGE = 0x7000 };
+
+/* argp's own table has the short form -? alone, which is a pattern to shells. */
+static const struct argp_option help[] = {
+	{ "help", 'h', NULL, 0, "Give this help list", -1 },
+	{ NULL, '?', NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
+	{ "usage", KEY_USAGE, NULL, 0, "Give a short usage message", 0 },
+	{ 0 }
+};
+
 static error_t parse_around(int key, char *arg, struct argp_state *state)
 {
 	struct around *a = state->input;
 
 	(void)arg;
-	if (key != ARGP_KEY_INIT)
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = a->input;
+		name_messages(state, a->argv);
+		return 0;
+	case 'h':
+	case '?':
+		argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
+		return 0;
+	case KEY_USAGE:
+		argp_state_help(state, state->out_stream, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = a->input;
-	name_messages(state, a->argv);
-	return 0;
+	}
 }
 
 /* It comes last, so these are arguments that the command does not take. */
@@ -69,19 +88,15 @@ void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags
 	struct argp own = *argp;
 	const struct argp_child children[] = { { &own, 0, NULL, 0 }, { &rest, 0, NULL, 0 }, { 0 } };
 	const struct argp all = {
-		NULL, parse_around, argp->args_doc, argp->doc, children, NULL, NULL
+		help, parse_around, argp->args_doc, argp->doc, children, NULL, NULL
 	};
 	struct around around = { argv, input };
-	static char long_help[] = "--help";
 	char *other[] = { argv[0], NULL };
 
 	if (wh_listing())
 		wh_list_argp(argp);
 	own.args_doc = own.doc = NULL;
-	/* argp has the short form -?, which is a pattern to shells. */
-	if (argc > 1 && !strcmp(argv[1], "-h"))
-		argv[1] = long_help;
-	if (argp_parse(&all, argc, other, flags, NULL, &around))
+	if (argp_parse(&all, argc, other, flags | ARGP_NO_HELP, NULL, &around))
 		wh_no_memory();
 }
 

@@ -10,7 +10,7 @@ wormhole=$WH_BUILD/host/wormhole
 status() { "$wormhole" "$@" >/dev/null 2>&1; echo $?; }
 message() { "$wormhole" "$@" 2>&1 >/dev/null; }
 
-plan 37
+plan 39
 is no_command_is_wrong_usage "$(status)" 2
 is unknown_command_is_wrong_usage "$(status fly)" 2
 like unknown_command_is_named "$(message fly)" "'fly'"
@@ -66,6 +66,13 @@ is each_names_the_commands_help "$(for c in "stat --fly" "kill 1 2" "top --delay
 	message $c | grep -c "^Try .wormhole ${c%% *} --help' or"
 done | tr '\n' ' ')" "1 1 1 "
 
+# is_help COMMAND OPTIONS... tells whether these words print the command's help.
+is_help() { [ "$("$wormhole" "$@" 2>&1)" = "$("$wormhole" "$1" --help)" ]; }
+behind=
+is_help run --mem 1G -h && is_help run --mem 1G -h prog && is_help top -jh && is_help stat 1 -h &&
+	is_help logs --follow -h && [ "$("$wormhole" server start x -h)" = "$("$wormhole" server start --help)" ] || behind=not
+is short_help_works_behind_other_options "$behind" ""
+is but_behind_a_program_it_is_the_programs "$(message run prog -h | grep -c Usage) $(status run prog -h)" "0 1"
 is version_is_an_option_too "$("$wormhole" --version)" "$("$wormhole" version)"
 is version_is_that_of_the_abi "$("$wormhole" version)" \
 	"wormhole 0.1, ABI $(sed -n 's/^#define WH_ABI_VERSION[[:space:]]*//p' "$WH_TOP/hypercall-abi/wormhole_abi.h")"
