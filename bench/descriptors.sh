@@ -35,7 +35,7 @@ done
 
 counts() { # LIBRARIES PROGRAM N: requests, and those waited for
 	LD_LIBRARY_PATH="$1" WORMHOLE_STATS=1 timeout 60 "$tests/bin/$2" requests "$3" 2>&1 |
-		sed -n 's/^wormhole: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
+		sed -n 's/^wormhole: info: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
 }
 
 each() { # LIBRARIES PROGRAM

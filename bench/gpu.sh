@@ -82,7 +82,7 @@ crossings() {
 		for n in 1000 $(pick 3000 101000); do
 			WORMHOLE_STATS=1 in_world $w shared timeout 60 "$programs/neuron" calls=$n \
 				2>"$out/err" >/dev/null
-			sent=$(sed -n 's/^wormhole: \([0-9]*\) requests.*/\1/p' "$out/err")
+			sent=$(sed -n 's/^wormhole: info: \([0-9]*\) requests.*/\1/p' "$out/err")
 			[ -n "$sent" ] && echo "$w crossings $n $sent" ||
 				echo "# $w: neuron failed: $(tail -n 1 "$out/err")"
 		done

@@ -55,7 +55,7 @@ one() { # WORLD
 	cat "$world_dir/said" "$world_dir/time" | awk -v world="$1" -v calls="$calls" \
 		-v server=$(($(server_ticks) - before)) '
 		/^rate/				{ ns = 1e9 / $2 }
-		/^wormhole: [0-9]+ requests/	{ requests = $2 }
+		/^wormhole: info: [0-9]+ requests/	{ requests = $3 }
 		/^time/	{ printf "neuron %s %d %.1f %d %.0f %d %.0f\n", world, calls, ns, requests, ($3 + $4) * 1000, server * 10, $2 * 1000 }'
 }
 

@@ -51,7 +51,7 @@ def forwarded(command):
     for n in (STEPS, 2 * STEPS):
         p = subprocess.run([*command, sys.executable, "-B", __file__, "--steps", str(n)], text=True,
                            stderr=subprocess.PIPE, env={**os.environ, "WORMHOLE_STATS": "1"})
-        said = re.findall(r"wormhole: (\d+) requests went to the worker, (\d+) of them were waited for", p.stderr)
+        said = re.findall(r"wormhole: info: (\d+) requests went to the worker, (\d+) of them were waited for", p.stderr)
         if not said:
             sys.exit(f"error: the forwarded program ends with {p.returncode}:\n{p.stderr[-2000:]}")
         seen.append([int(x) for x in said[-1]])

@@ -93,7 +93,7 @@ layers_crossings() { # PROGRAM
 				{ echo "# loopback: $1 failed: $(tail -n 1 "$world_dir/err.$n")"; return 1; }
 		done
 		echo "crossings $(sed -n 's/^layer \([a-z_]*\) .*/\1/p' "$world_dir/said.1")" \
-			"$(sed -n 's/^wormhole: \([0-9]*\) .*/\1/p' "$world_dir/err.1" "$world_dir/err.11" |
+			"$(sed -n 's/^wormhole: info: \([0-9]*\) .*/\1/p' "$world_dir/err.1" "$world_dir/err.11" |
 				awk 'NR == 1 { few = $1 } END { print ($1 - few) / 10 }')"
 	done
 }

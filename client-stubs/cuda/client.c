@@ -483,7 +483,7 @@ static void print_stats(void)
 	uint64_t posted, sent = wh_slots_crossings(&posted);
 
 	if (on && !strcmp(on, "1"))
-		fprintf(stderr, "wormhole: %llu requests went to the worker, %llu of them were waited for\n",
+		fprintf(stderr, "wormhole: info: %llu requests went to the worker, %llu of them were waited for\n",
 			(unsigned long long)sent, (unsigned long long)(sent - posted));
 }
 

@@ -73,7 +73,7 @@ static bool named(const struct wh_library *lib, struct wish *w)
 	if ((n == 2 || n == 3) && major < 256 && minor < 4096 && patch < 4096)
 		w->version = WH_LIB_VERSION(major, minor, patch);
 	else
-		wh_complain("%s=%s is no version, such as 9.19 or 9.19.0; it does not count", name, value);
+		wh_warn("%s=%s is no version, such as 9.19 or 9.19.0; it does not count", name, value);
 	return w->version;
 }
 
@@ -104,8 +104,8 @@ static void compare(const struct wh_library *lib, const struct wish *w, uint32_t
 	if (newer)
 		wh_log("%s: %s; the server has %u.%u.%u", lib->soname, wished, SPELL(got));
 	else
-		wh_complain("%s: %s; the newest that the server has is %u.%u.%u (its --libraries)",
-			    lib->soname, wished, SPELL(got));
+		wh_warn("%s: %s; the newest that the server has is %u.%u.%u (its --libraries)",
+			lib->soname, wished, SPELL(got));
 }
 
 /* Several threads may ask at once; the worker opens the library once. */

@@ -7,20 +7,25 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cudart.h"
 
 __thread struct rt_thread rt_self;
 
-/* Uses one write, so that lines of several threads do not mix. */
+/* The format begins with the level. Uses one write, so that lines of several threads do not mix. */
 static void print_line(const char *fmt, va_list ap)
 {
+	static const char begin[] = "wormhole: ";
 	char line[512];
-	int n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	int n;
 
+	memcpy(line, begin, sizeof(begin));
+	n = vsnprintf(line + sizeof(begin) - 1, sizeof(line) - sizeof(begin), fmt, ap);
 	if (n < 0)
 		return;
+	n += sizeof(begin) - 1;
 	if (n > (int)sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';

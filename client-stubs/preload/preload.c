@@ -28,13 +28,16 @@ static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
 __attribute__((format(printf, 1, 2)))
 static void say(const char *fmt, ...)
 {
+	static const char begin[] = "wormhole: error: ";
 	char line[4600];
 	va_list ap;
 	int n;
 
+	memcpy(line, begin, sizeof(begin));
 	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	n = vsnprintf(line + sizeof(begin) - 1, sizeof(line) - sizeof(begin), fmt, ap);
 	va_end(ap);
+	n += sizeof(begin) - 1;
 	if (n > (int)sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
@@ -68,13 +71,13 @@ static void fill_slots(void)
 	int i;
 
 	if (!lib) {
-		say("error: libwormhole-preload: %s", dlerror());
+		say("libwormhole-preload: %s", dlerror());
 		_exit(EXIT_CANNOT_SERVE);
 	}
 	for (i = 0; i < RT_EXPORT_COUNT; i++) {
 		func = dlsym(lib, preload_names[i]);
 		if (!func) {
-			say("error: libwormhole-preload: libcudart.so.13 has no %s",
+			say("libwormhole-preload: libcudart.so.13 has no %s",
 				    preload_names[i]);
 			_exit(EXIT_CANNOT_SERVE);
 		}
@@ -108,7 +111,7 @@ static void serve(const char *path, uintptr_t base)
 	if (preload_find(path, base, &funcs, &count) != PRELOAD_FOUND)
 		return;
 	if (preload_redirect(funcs, count) == PRELOAD_BROKEN) {
-		say("error: libwormhole-preload: %s: the code of its static CUDA runtime cannot be "
+		say("libwormhole-preload: %s: the code of its static CUDA runtime cannot be "
 		    "made executable again; link it with nvcc -cudart shared", path);
 		_exit(EXIT_CANNOT_SERVE);
 	}

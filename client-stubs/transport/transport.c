@@ -14,10 +14,10 @@
 #include "gen_api.h"
 #include "window.h"
 
-static void say(const char *fmt, va_list ap)
+static void say(const char *level, const char *fmt, va_list ap)
 {
 	char line[512];
-	int n = snprintf(line, sizeof(line), "wormhole: ");
+	int n = snprintf(line, sizeof(line), "wormhole: %s: ", level);
 
 	n += vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 	if (n > (int)sizeof(line) - 2)
@@ -39,7 +39,7 @@ void wh_log(const char *fmt, ...)
 	if (!on)
 		return;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say("info", fmt, ap);
 	va_end(ap);
 }
 
@@ -48,7 +48,16 @@ void wh_complain(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say("error", fmt, ap);
+	va_end(ap);
+}
+
+void wh_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("warn", fmt, ap);
 	va_end(ap);
 }
 

@@ -95,7 +95,7 @@ static void say(void)
 
 	list(have, sizeof(have), true);
 	list(lack, sizeof(lack), false);
-	fprintf(stderr, "info: workers have %s; they lack %s\n", have, lack);
+	wh_say("info", "workers have %s; they lack %s", have, lack);
 }
 
 void wh_isolation_leave(cJSON *o)

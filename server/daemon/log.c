@@ -40,6 +40,12 @@ static uint64_t keys[KINDS];	/* key of each kind, so that a search touches littl
 static unsigned int used;	/* number of kinds in use, which are the first ones */
 
 static bool times, levels;
+static bool starting;	/* a user of the command reads, and no log has begun */
+
+void wh_log_starts(bool now)
+{
+	starting = now;
+}
 
 void wh_log_times(void)
 {
@@ -64,13 +70,13 @@ static const char *time_text(void)
 static const char *prefix(const char *level)
 {
 	if (!levels)
-		return times ? time_text() : "";
+		return starting ? "wormhole: " : times ? time_text() : "";
 	return !strcmp(level, "error") ? "<3>" : !strcmp(level, "warn") ? "<4>" : "<6>";
 }
 
 void wh_say(const char *level, const char *fmt, ...)
 {
-	char text[700];
+	char text[1400];
 	va_list ap;
 
 	va_start(ap, fmt);

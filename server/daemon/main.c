@@ -309,7 +309,7 @@ static void wrong(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	wh_say("error", "wormhole-server: %s (--help lists the options)", text);
+	wh_say("error", "%s (`wormhole-server --help' lists the options)", text);
 	exit(2);
 }
 
@@ -533,6 +533,7 @@ static int serve(void)
 		close_terminal(background.ready, background.null);
 	else if (first && background.ready >= 0)
 		say_ready(background.ready);
+	wh_log_starts(false);
 	wh_monitor_ready();
 	/* This child lives on and inherits our standard error, which is the log from here on. */
 	if (!wh_judge_start())
@@ -585,7 +586,9 @@ int main(int argc, char **argv)
 {
 	wh_server.max_kernel_ms = WH_MAX_KERNEL_NS / 1000000;
 	wh_server.host_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+	wh_log_starts(true);
 	parse(argc, argv);
+	wh_log_starts(opt.state < 0 && (opt.role == SERVER || opt.role == PROTECTION));
 	switch (opt.role) {
 	case WORKER:
 		opt.worker.backend = wh_server.backend;

@@ -98,6 +98,11 @@ __attribute__((format(printf, 2, 3))) void wh_say(const char *level, const char 
  */
 __attribute__((format(printf, 3, 4)))
 void wh_say_of(const char *subject, const char *level, const char *fmt, ...);
+/*
+ * Until the server serves, who started it reads its lines as those of the command: they begin with
+ * "wormhole: ".
+ */
+void wh_log_starts(bool now);
 void wh_log_times(void);	/* from now on each line begins with the time */
 void wh_log_levels(void);	/* from now on each begins with its level, for the journal */
 void wh_log_stop(void);		/* reports left-out lines that are not reported yet */

@@ -45,7 +45,7 @@ got() {
 		sed -n 's/^[^ ]* worker of [^:]*: intruder: //p' "$log" | sed 's/; /\n/g' | sed -n "s/^$what //p" | head -n 1
 	done | tr '\n' ' '
 }
-says() { sed -n 's/^info: workers have//p' "$tmp/$1.said"; }
+says() { sed -n 's/^wormhole: info: workers have//p' "$tmp/$1.said"; }
 has() { says "$1" | sed 's/; they lack.*//' | grep -c "$2"; }
 lacks() { says "$1" | sed 's/.*; they lack//' | grep -c "$2"; }
 

@@ -25,7 +25,7 @@ stop_server
 
 export WORMHOLE_SOFTGPU_HMM=1
 start_server --part-size 16M
-grep -q "^warn: device 0: kernels reach all memory of their worker.*uvm_disable_hmm=1" "$tmp/server.err"
+grep -q "^wormhole: warn: device 0: kernels reach all memory of their worker.*uvm_disable_hmm=1" "$tmp/server.err"
 point server_says_what_hmm_means || sed 's/^/# /' "$tmp/server.err"
 is with_hmm_a_kernel_reads_its_worker "$(reach read)" "read 0 seen"
 is with_hmm_a_kernel_writes_to_its_worker "$(reach write)" "write 0 seen"

@@ -41,5 +41,5 @@ run FAKE_VERSION=14000 "$bin/minor" "$lib" && says "count 0 version 0 14000"
 ok $? a_driver_of_a_later_major_version_serves
 run FAKE_VERSION=12080 "$bin/minor" "$lib" && says "count 35 version 0 12080"
 ok $? a_driver_of_an_earlier_major_version_is_insufficient
-[ "$(grep -c 'the driver is of CUDA 12\.8, the program.s runtime of CUDA 13\.' "$tmp/err")" = 1 ]
+[ "$(grep -c '^wormhole: error: libcudart: the driver is of CUDA 12\.8, the program.s runtime of CUDA 13\.' "$tmp/err")" = 1 ]
 ok $? and_both_are_named

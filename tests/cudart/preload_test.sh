@@ -63,14 +63,14 @@ LD_PRELOAD=$preload LD_DEBUG=files "$bin/wrapper" >"$tmp/out" 2>"$tmp/err"; rc=$
 
 cp "$preload" "$tmp/alone.so"
 LD_PRELOAD=$tmp/alone.so "$bin/no_pie" >"$tmp/out" 2>"$tmp/err"; rc=$?
-refused 'libcudart.so.13'; ok $? without_its_runtime_beside_it_the_library_says_so
+refused '^wormhole: error: libwormhole-preload: .*libcudart.so.13'; ok $? without_its_runtime_beside_it_the_library_says_so
 
 # Over our libcuda.so.1, the private tables are not there.
 use_transport shm
 trap 'stop_server; rm -rf "$tmp"' EXIT
 export LD_LIBRARY_PATH=$static_path
 run "$bin/stripped"
-named "wormhole: $bin/stripped: .*nvcc -cudart shared, or do not strip it"; ok $? a_stripped_program_is_named_with_the_remedy_when_it_uses_cuda
+named "^wormhole: error: $bin/stripped: .*nvcc -cudart shared, or do not strip it"; ok $? a_stripped_program_is_named_with_the_remedy_when_it_uses_cuda
 run "$bin/stripped_user"
 named 'libstripped.so: plugin_compute() needs a private table'; ok $? a_stripped_library_is_named_with_its_call
 run "$bin/old_runtime" use

@@ -35,7 +35,7 @@ case $(hmm) in
 esac
 
 is server_says_when_kernels_reach_its_workers \
-	"$(grep -c '^warn: device 0: kernels reach all memory' "$world_dir/server.start")" "$said"
+	"$(grep -c '^wormhole: warn: device 0: kernels reach all memory' "$world_dir/server.start")" "$said"
 is kernel_gets_what_that_means_when_it_reads "$(reach read)" "read $result"
 is kernel_gets_what_that_means_when_it_writes "$(reach write)" "write $result"
 finish

@@ -32,7 +32,7 @@ use_loopback() {
 # of them are waited for.
 requests() { # PROGRAM COUNT [WHAT]
 	WORMHOLE_STATS=1 timeout 60 "$bin/$1" "${3:-requests}" "$2" 2>&1 >"$tmp/out" |
-		sed -n 's/^wormhole: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
+		sed -n 's/^wormhole: info: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
 }
 
 # hundred prints the requests, and the waits, of a hundred more repetitions.

@@ -106,7 +106,7 @@ said() { "$wormhole" run -- "$@" 2>&1 >/dev/null; }
 npp=$pkg/libnpplike.so
 is loaded_and_unused_says_nothing "$(opener open="$npp" call=nppUnused)" "$npp 5"
 is used_is_named_with_its_call "$(said "$bin/opener" open="$npp" call=nppStart | sed 's/: it has.*//')" \
-	"wormhole: $npp: nppStart() needs a private table of NVIDIA's driver (cuGetExportTable), and there is none"
+	"wormhole: error: $npp: nppStart() needs a private table of NVIDIA's driver (cuGetExportTable), and there is none"
 is used_twice_is_named_once "$(said "$bin/opener" open="$npp" call=nppStart call=nppStart | wc -l)" 1
 is it_gets_the_drivers_error "$(opener open="$npp" call=nppStart 2>/dev/null | sed 's/ wormhole:.*//;s/.* //')" 501
 is who_runs_it_gets_no_advice_on_building_it "$(said "$bin/opener" open="$npp" call=nppStart | grep -c strip)" 0
@@ -116,7 +116,7 @@ is each_request_is_logged_with_its_caller "$(WORMHOLE_LOG=1 said "$bin/opener" o
 	call=nppStart call=nppStart | grep -c "$pkg/libcompiler.so: nppStart() asks for the private table 6e6f2073")" 2
 is program_that_uses_none_of_it_starts "$(run "$bin/asker")" 0
 like program_itself_gets_the_remedy "$(run "$bin/asker" use)" \
-	"wormhole: $bin/asker: .*nvcc -cudart shared, or do not strip it 500"
+	"^wormhole: error: $bin/asker: .*nvcc -cudart shared, or do not strip it 500"
 is without_wormhole_run_it_is_named_too "$(LD_LIBRARY_PATH=$ours "$bin/asker" use 2>&1 >/dev/null | grep -c 'wormhole run')" 1
 
 # --- NVIDIA's own, where this machine has them
@@ -126,7 +126,7 @@ if [ -e "$genuine/libcusparse.so.12" ]; then
 	like genuine_library_is_named_at_use "$(run env -u LD_AUDIT /usr/bin/python3 -c "import ctypes
 h = ctypes.c_void_p()
 ctypes.CDLL('$genuine/libcusparse.so.12').cusparseCreate(ctypes.byref(h))")" \
-		"wormhole: $genuine/libcusparse.so.12: cusparseCreate() needs"
+		"^wormhole: error: $genuine/libcusparse.so.12: cusparseCreate() needs"
 else
 	skip genuine_library_is_named_at_use "no libcusparse.so.12 of NVIDIA's here"
 fi

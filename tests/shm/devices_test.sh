@@ -40,5 +40,5 @@ stop_server
 unset CUDA_DEVICE_ORDER
 FAKE_HMM=1 start_server --part-size 16M
 [ "$(grep -c HMM "$tmp/server.err")" = 1 ] &&
-	grep -q "^warn: device 2: kernels reach all memory of their worker.*uvm_disable_hmm=1" "$tmp/server.err"
+	grep -q "^wormhole: warn: device 2: kernels reach all memory of their worker.*uvm_disable_hmm=1" "$tmp/server.err"
 point "server_names_the_device_with_hmm_and_the_remedy" || sed 's/^/# /' "$tmp/server.err"

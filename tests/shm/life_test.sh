@@ -70,7 +70,7 @@ stop_server
 [ ! -e "$WORMHOLE_SOCKET" ]
 point "socket_goes_with_the_server"
 "$bin/client" once >"$tmp/o" 2>&1
-[ $? = 3 ] && grep -q CUDA_ERROR_NO_DEVICE "$tmp/o" && grep -q 'wormhole: cannot connect to .*; its server, or the tenant, has ended' "$tmp/o"
+[ $? = 3 ] && grep -q CUDA_ERROR_NO_DEVICE "$tmp/o" && grep -q '^wormhole: error: cannot connect to .*; its server, or the tenant, has ended' "$tmp/o"
 point "no_server_is_no_device_and_says_why" || sed 's/^/# /' "$tmp/o"
 WORMHOLE_TRANSPORT=auto "$bin/client" once >"$tmp/o" 2>"$tmp/e"
 [ $? = 3 ] && [ ! -s "$tmp/e" ]

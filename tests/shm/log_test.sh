@@ -9,7 +9,7 @@ start_server --part-size 16M
 "$bin/client" once >"$tmp/o" 2>"$tmp/e" && [ ! -s "$tmp/e" ]
 point "library_is_silent_by_default" || sed 's/^/# /' "$tmp/e"
 WORMHOLE_LOG=1 "$bin/client" once >"$tmp/o" 2>"$tmp/e" &&
-	grep -q '^wormhole: transport shm' "$tmp/e"
+	grep -q '^wormhole: info: transport shm' "$tmp/e"
 point "log_names_the_transport"
 WORMHOLE_LOG=1 timeout 60 "$bin/driver" >"$tmp/o" 2>/dev/null
 grep -q '^ok .*refused_function_is_named_once' "$tmp/o"

@@ -6,7 +6,7 @@
 
 requests() {
 	WORMHOLE_STATS=1 timeout 60 "$bin/asked" "$1" 2>&1 >/dev/null |
-		sed -n 's/^wormhole: \([0-9]*\) requests.*/\1/p'
+		sed -n 's/^wormhole: info: \([0-9]*\) requests.*/\1/p'
 }
 
 echo "TAP version 13"
