@@ -69,7 +69,7 @@ const char *wh_limit_bytes_why(const char *text)
 	static char why[300];
 
 	if (*text && !text[strspn(text, "0123456789.")])
-		snprintf(why, sizeof(why), "'%.40s' has no unit: %.40sM is MiB, as Slurm and HAMi count, and %.40sB bytes",
+		snprintf(why, sizeof(why), "'%.40s' has no unit: %.40sM is MiB, as Slurm counts, and %.40sB bytes",
 			 text, text, text);
 	else
 		snprintf(why, sizeof(why), "'%.100s' is not a size such as 2G, 1.5G or 512MiB, or none", text);

@@ -9,7 +9,7 @@
 M=1048576
 export FAKE_NVML="$tmp/figures" FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075
 memory() { "$wormhole" limit a --mem "$1" && field a "d['memory_limit']"; }
-both="'2048' has no unit: 2048M is MiB, .* 2048B bytes"
+both="'2048' has no unit: 2048M is MiB, as Slurm counts, and 2048B bytes"
 
 plan 18
 like number_without_a_unit_is_refused_by_serve "$(serve --mem 2048; cat "$tmp/serve")" "--mem: $both"
