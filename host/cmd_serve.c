@@ -203,7 +203,9 @@ static char *limit_text(const struct wh_limit_spec *s)
 
 	if (s->device != WH_ALL_DEVICES)
 		fprintf(f, "%d:", s->device);
-	if (s->memory_percent)
+	if (s->memory_percent && s->memory)
+		fprintf(f, "mem=%" PRIu64 "B/%u%%,", s->memory, s->memory_percent);
+	else if (s->memory_percent)
 		fprintf(f, "mem=%u%%,", s->memory_percent);
 	else if (s->has_memory)
 		fprintf(f, "mem=%" PRIu64 "B,", s->memory);

@@ -308,14 +308,16 @@ static void print_percent(FILE *out, const char *before, uint32_t percent, const
 		fprintf(out, "%snone%s", before, after);
 }
 
-/* A limit in percent of the device has no bytes (wh_limit_memory()). */
+/* Writes a size, a percentage or both, as wh_limit_memory() reads them. */
 static void print_memory(FILE *out, const char *before, const struct wh_limit_spec *s,
 			 const char *after)
 {
-	if (s->memory_percent && !s->memory)
-		fprintf(out, "%s%u%%%s", before, s->memory_percent, after);
-	else
-		print_size(out, before, s->memory, after);
+	fputs(before, out);
+	if (s->memory || !s->memory_percent)
+		print_bytes(out, s->memory);
+	if (s->memory_percent)
+		fprintf(out, "%s%u%%", s->memory ? "/" : "", s->memory_percent);
+	fputs(after, out);
 }
 
 static void print_all(FILE *out, const struct wh_limit_spec *s)

@@ -88,16 +88,35 @@ static uint32_t percent_of(const char *text)
 	return v > 100 ? 0 : (uint32_t)v;
 }
 
+/* Reads "4G/50%", as limits are that were narrowed (wh_limit_narrow()). */
+static int lesser_of_two(const char *text, size_t size, struct wh_limit_spec *s)
+{
+	char bytes[64];
+
+	if (size >= sizeof(bytes))
+		return -1;
+	memcpy(bytes, text, size);
+	bytes[size] = 0;
+	s->memory_percent = percent_of(text + size + 1);
+	return s->memory_percent && !wh_limit_bytes(bytes, &s->memory) && s->memory ? 0 : -1;
+}
+
 int wh_limit_memory(const char *text, struct wh_limit_spec *s)
 {
+	const char *slash = strchr(text, '/');
+
 	s->has_memory = 1;
 	s->memory = 0;
+	if (slash)
+		return lesser_of_two(text, (size_t)(slash - text), s);
 	s->memory_percent = percent_of(text);
 	return s->memory_percent ? 0 : wh_limit_bytes(text, &s->memory);
 }
 
 const char *wh_limit_memory_why(const char *text)
 {
+	if (strchr(text, '/'))
+		return "two limits are a size and a percentage of the device's memory, as 4G/50%; the lesser counts";
 	if (*text && text[strlen(text) - 1] == '%')
 		return "a percentage of the device's memory is a whole number from 1% to 100%";
 	return wh_limit_bytes_why(text);

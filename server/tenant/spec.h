@@ -47,7 +47,10 @@ struct wh_limit_list {
 int wh_limit_bytes(const char *text, uint64_t *bytes);
 /* Says what is wrong with a text that it has refused. The next call changes the line. */
 const char *wh_limit_bytes_why(const char *text);
-/* Reads a device's memory into the limit: a size, or "50%" of what the device has. 0 or -1. */
+/*
+ * Reads a device's memory into the limit: a size, "50%" of what the device has, or the lesser of
+ * the two, "4G/50%". 0 or -1.
+ */
 int wh_limit_memory(const char *text, struct wh_limit_spec *s);
 const char *wh_limit_memory_why(const char *text);
 /*

@@ -72,7 +72,8 @@ static void good_files(void)
 	   means_all(&c->limits), "and_means_the_same");
 	ok(parse("  [ a ]\t\n\tsm=5 \n[b]\n[c]\nsm = 7") && file.n == 3 && file.tenant[0].limits.spec[0].sm_percent == 5 &&
 	   !file.tenant[1].limits.n && file.tenant[2].line == 4, "a_file_may_have_more_than_one_tenant");
-	ok(same(all) && same(none) && same("[a]\n") && same("[a]\nmem = 1B\n") && same("[a]\nmem = 50%\ndevice = 1:mem=25%\n"), "what_is_written_is_read_as_the_same");
+	ok(same(all) && same(none) && same("[a]\n") && same("[a]\nmem = 1B\n") && same("[a]\nmem = 50%\ndevice = 1:mem=25%\n") &&
+	   same("[a]\nmem = 4G/50%\ndevice = 1:mem=1G/25%\n"), "what_is_written_is_read_as_the_same");
 }
 
 static void bad_files(void)

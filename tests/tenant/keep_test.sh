@@ -20,7 +20,7 @@ life() { "$wormhole" tenant list | sed -n "s/^$1  *[^ ]*  *//p"; }
 limits() { field "$1" "d['memory_limit'], d['sm_percent'], d['sm_policy'], d['sm_groups']"; }
 said() { cat "$tmp/serve"; }
 
-plan 47
+plan 50
 serve_kept
 ok a_server_without_tenants_makes_no_folder [ ! -e "$STATE" ]
 "$wormhole" tenant create team --mem 64M --sm 10 --max-kernel 700ms
@@ -39,6 +39,16 @@ half=$(field half "d['memory_limit']")
 again
 is a_percentage_of_the_device_is_kept "$(field half "d['memory_limit']")" "$half"
 "$wormhole" tenant delete half
+# A request may say both, as one does whose share says the one and whose container the other.
+bytes=$((half + 1048576))
+control "{\"op\":\"create\",\"tenant\":\"two\",\"keep\":true,\"limits\":[{\"memory\":$bytes,\"memory_percent\":50}]}" >/dev/null
+again
+is of_bytes_and_a_percentage_the_lesser_is_kept "$(field two "d['memory_limit']")" "$half"
+like and_both_are_said "$("$wormhole" tenant export two)" "^mem = [0-9]*[KM]/50%$"
+"$wormhole" limit two --mem 8M
+again
+is what_is_said_later_replaces_both "$(field two "d['memory_limit']")" 8388608
+"$wormhole" tenant delete two
 "$wormhole" tenant create killed --sm 40 --sm-policy spatial
 start a --tenant passing --mem 64M -- alloc=4096
 kill_server
