@@ -44,6 +44,14 @@ has_workers() { [ "$(workers | wc -l)" = "$1" ]; }
 files() { (cd "$WORMHOLE_DIR/tenants" 2>/dev/null && ls); }
 gone() { ! kill -0 "$1"; }
 
+# halt PID stops a process and returns when it is stopped, each of its threads. A signal is only on
+# its way when kill(1) returns.
+halted() {
+	states=$(cat /proc/"$1"/task/*/stat | sed 's/.*) //;s/ .*//' | sort -u)
+	[ "$states" = T ]
+}
+halt() { kill -STOP "$1" && await halted "$1"; }
+
 # start NAME RUN-OPTIONS... -- CLIENT-WORDS... starts a client in the background. It says `ready`
 # when it has done all but `wait`, and ends at `finish_client NAME`.
 start() {

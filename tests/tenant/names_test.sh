@@ -22,7 +22,7 @@ is program_of_a_tenant_that_stays_has_no_connection_to_the_server \
 # The worker is stopped, so the tenant is about to end for as long as the test likes.
 start a --tenant ending --mem 64M -- alloc=4096
 worker=$(field ending "t['workers'][0]['pid']")
-kill -STOP "$worker"
+halt "$worker"
 await eval '[ "$(ps -o stat= -p $worker | cut -c1)" = T ]'
 finish_client a
 like program_does_not_join_a_tenant_that_is_ending "$(run ending -- "$client" alloc=4096)" "no tenant 'ending'"

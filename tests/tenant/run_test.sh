@@ -30,7 +30,7 @@ is second_program_joins_it "$("$wormhole" run --tenant alpha -- "$client" alloc=
 # The program's worker ends after the program; here it is stopped, so that it ends only when the
 # test lets it.
 worker=$(workers)
-kill -STOP "$worker"
+halt "$worker"
 finish_client a
 "$wormhole" run --tenant alpha --mem 64M -- "$client" alloc=4096 >"$tmp/next" 2>&1 &
 next=$!

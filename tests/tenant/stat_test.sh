@@ -45,7 +45,7 @@ is what_was_asked_for_and_refused_is_no_peak "$(said big) $(field big "d['memory
 finish_client big
 
 # The server is stopped by a signal; commands that only read do not ask it.
-kill -STOP "$(server)"
+halt "$(server)"
 is reading_needs_no_server_that_answers "$(timeout 10 "$wormhole" stat --json alpha |
 	grep -c '"tenant":.*"alpha"')" 1
 kill -CONT "$(server)"

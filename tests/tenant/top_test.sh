@@ -74,7 +74,7 @@ is scripts_get_no_colours "$(TERM=xterm top | grep -c "$(printf '\033')")" 0
 is each_device_has_a_line "$(top --devices | awk '/^TENANT/ { print $2 } /^alpha/ { print $2 }' | tr '\n' ' ')" "DEV 0 "
 
 # The server is stopped by a signal; top then shows what the files have.
-kill -STOP "$(server)"
+halt "$(server)"
 like a_server_that_hangs_is_not_waited_for "$(timeout 10 "$wormhole" top --once --delay 0.1)" 'the server does not answer'
 kill -CONT "$(server)"
 
