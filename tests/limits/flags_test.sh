@@ -5,7 +5,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
-exec /usr/bin/python3 - "$WH_TOP/cuda-api" <<'PY'
+exec /usr/bin/python3 -B - "$WH_TOP/cuda-api" <<'PY'
 import os
 import re
 import sys
