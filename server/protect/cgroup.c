@@ -32,7 +32,7 @@ static const char *const kind_name[KINDS] = { "memory", "pids", "cpu" };
 static struct {
 	bool v2;
 	char dir[PATH_MAX];	/* our own folder, in which tenants have theirs; "": none */
-	char why[100];
+	char why[120];
 } tree[KINDS];
 
 /* --- Files -------------------------------------------------------------------------- */
@@ -285,7 +285,7 @@ static void start_v1(int kind)
 			 kind_name[kind]);
 	else if (!make_dir(dir, tree[kind].dir)) {
 		tree[kind].dir[0] = 0;
-		snprintf(tree[kind].why, sizeof(tree[kind].why), "%.60s: %s", dir, strerror(errno));
+		snprintf(tree[kind].why, sizeof(tree[kind].why), "%.90s: %s", dir, strerror(errno));
 	}
 }
 
