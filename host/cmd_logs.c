@@ -271,7 +271,7 @@ static char *log_of_server(const char *dir)
 	if (!access(path, R_OK))
 		return path;
 	if (errno == ENOENT)
-		wh_error("%s: no server has run there in the background or as a service; one in the foreground writes where it was started",
+		wh_error("%s: no server has run there in the background or as a service; one in the foreground writes where it was started, and `journalctl -u wormhole' has why a service did not start",
 			 path);
 	else
 		wh_error("%s: %s; only root and the server's user may read it", path, strerror(errno));

@@ -24,7 +24,7 @@ struct metrics_args {
 /* --- Arguments ------------------------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "write them into a file, whole or not at all, such as /var/lib/node_exporter/wormhole.prom", 0 },
+	{ "output", 'o', "FILE", 0, "write them into a file, whole or not at all, such as /var/lib/prometheus/node-exporter/wormhole.prom", 0 },
 	{ "every", 'e', "SECONDS", 0, "write the file again and again", 0 },
 	{ "listen", 'l', "ADDRESS", 0, "answer GET /metrics at unix:PATH, PORT, 127.0.0.1:PORT or [::1]:PORT; may be given again", 0 },
 	{ 0 }
@@ -98,7 +98,16 @@ static int replace(const char *path, const char *text, size_t size)
 		fwrite(text, 1, size, f);
 	if (f && wh_draft_done(f, draft, path))
 		return EXIT_DONE;
-	wh_error("%s: %s", path, strerror(errno));
+	switch (errno) {
+	case EINVAL:
+		wh_error("--output '%s': a device or a pipe; without --output the figures are printed", path);
+		break;
+	case ENOENT:
+		wh_error("--output '%s': there is no such folder; make it first", path);
+		break;
+	default:
+		wh_error("--output '%s': %s", path, strerror(errno));
+	}
 	return EXIT_FAILED;
 }
 

@@ -10,8 +10,9 @@ logs() { "$wormhole" logs "$@" 2>&1; }
 worker() { field "$1" "t['workers'][0]['pid']"; }
 has() { logs "$1" | grep -q "$2"; }
 
-plan 20
+plan 21
 like without_a_server_there_is_no_log "$(logs)" "no server has run there in the background"
+like and_where_a_service_says_why_it_is_none_is_named "$(logs)" "\`journalctl -u wormhole' has why"
 like no_journal_is_taken_for_one "$("$wormhole" serve --backend softgpu --journal x.service 2>&1)" "error: --journal x.service: standard error is not the journal"
 serve
 start a --tenant alpha --mem none -- alloc=4096

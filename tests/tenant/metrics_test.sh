@@ -11,7 +11,7 @@ http() { /usr/bin/python3 "$WH_TOP/tests/tenant/http.py" "$@"; }
 user=$(id -un)
 status() { "$wormhole" metrics "$@" >/dev/null 2>&1; echo $?; }
 
-plan 36
+plan 38
 is without_a_server_it_is_down "$(metric wormhole_up)" 0
 export FAKE_NVML="$tmp/lines" FAKE_NVML_UUID="$("$wormhole" serve --backend softgpu --daemon >"$tmp/serve" 2>&1 &&
 	control '{"op":"info"}' | grep -o 'GPU-[0-9a-f-]*'; "$wormhole" stop)"
@@ -64,6 +64,8 @@ sh -c 'ln -s "$1/victim" "$1/.w.prom.$$"; exec "$2" metrics --output "$1/w.prom"
 is a_link_that_somebody_laid_there_is_not_followed "$(cat "$tmp/victim")" mine
 is nothing_else_is_left "$(find "$tmp" -maxdepth 1 -name '.*.prom*' | wc -l)" 0
 is a_file_that_cannot_be_written_is_a_failure "$(status --output "$tmp/nowhere/w.prom")" 1
+like and_the_folder_is_named "$("$wormhole" metrics --output "$tmp/nowhere/w.prom" 2>&1)" "nowhere/w.prom': there is no such folder; make it"
+like a_device_is_not_replaced "$("$wormhole" metrics --output /dev/null 2>&1)" "'/dev/null': a device or a pipe; without --output"
 is another_machines_address_is_wrong_usage "$(status --listen 0.0.0.0:9100)" 2
 is so_is_how_often_without_a_file "$(status --every 5)" 2
 
