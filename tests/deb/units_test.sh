@@ -117,7 +117,7 @@ await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
 
-plan 44
+plan 46
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
@@ -190,6 +190,11 @@ is and_no_socket "$(inside 'find /run/wormhole -type s')" ""
 quietly 'systemctl disable wormhole'
 is disabled_it_leaves_no_link "$(find "$root/etc/systemd" -name '*wormhole*')" ""
 
+# --- Figures for node_exporter ------------------------------------------------------------------
+folder=/var/lib/prometheus/node-exporter
+quietly "mkdir -p $folder; systemctl enable --now wormhole-textfile.timer"
+ok figures_are_written_for_node_exporter await "test -s $folder/wormhole.prom"
+
 # --- Server VMs ----------------------------------------------------------------------------------
 echo 'SERVER_OPTIONS="--id 1 --memory 1024"' >"$root/etc/wormhole/gpu0.conf"
 quietly 'systemctl start wormhole-server@gpu0'
@@ -241,5 +246,6 @@ is one_that_runs_ends_with_its_package "$? $(state)" "0 inactive"
 is as_do_server_vms "$(inside 'systemctl is-active wormhole-server@other')" inactive
 is of_whose_units_nothing_is_left "$(find "$root/etc/systemd" "$root/lib/systemd" "$root/var/lib/systemd" -name '*wormhole*')" ""
 is nor_of_its_files "$(find "$root/usr/lib/wormhole" "$root/etc/wormhole" "$root/run/wormhole" 2>/dev/null)" ""
+is nor_of_the_figures_that_node_exporter_reads "$(ls "$root$folder")" ""
 [ "$tap_failed" = 0 ] || diag "$(cat "$tmp/log" "$tmp/systemd"; inside 'journalctl -n 40')"
 finish
