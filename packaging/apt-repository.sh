@@ -8,6 +8,9 @@ set -eu
 debs=$1 out=$2 key=$3
 die() { echo "error: $*" >&2; exit 1; }
 
+for p in gpg:gnupg dpkg-scanpackages:dpkg-dev; do
+	command -v "${p%:*}" >/dev/null || die "no ${p%:*} here: apt-get install ${p#*:}"
+done
 ls "$debs"/*.deb >/dev/null 2>&1 || die "no packages in $debs: make deb"
 [ -n "$key" ] || die "KEY= is missing: a key for signing of \`gpg --list-secret-keys', or make one by \`gpg --quick-generate-key NAME'"
 gpg --batch --list-secret-keys "$key" >/dev/null 2>&1 || die "KEY='$key': gpg has no such secret key: gpg --list-secret-keys"

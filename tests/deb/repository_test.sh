@@ -18,7 +18,9 @@ repository() { make -s -C "$top" O="$build" apt-repository APT="$root/srv/wormho
 # update prints what apt refuses.
 update() { inside 'apt-get update' | grep '^[EW]:'; }
 
-plan 9
+plan 10
+like without_gpg_its_package_is_named "$(PATH=/nowhere /bin/sh "$top/packaging/apt-repository.sh" "$build/deb" "$tmp/none" admin 2>&1)" \
+	"no gpg here: apt-get install gnupg"
 like without_a_key_there_is_none "$(repository)" "KEY= is missing"
 like nor_with_one_that_gpg_has_not "$(repository KEY=nobody)" "KEY='nobody': gpg has no such secret key"
 gpg --batch --quiet --passphrase '' --quick-generate-key 'admin <admin@example.org>' 2>"$tmp/log"
