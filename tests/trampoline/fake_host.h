@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One process is host and client for tests of the transport: leaves answer from `host`,
- * and "sysfs" is a folder with one window of four parts. fake_worker.h or fake_slots.h is
- * the worker, to which the switch leads. This file includes the transport's source, so
- * only one file may include it.
+ * and "sysfs" is a folder with one window of four parts. The switch leads to a worker of
+ * the test's own (transport_test.c, fake_slots.h). This file includes the transport's
+ * source, so only one file of a program may include it.
  */
 #ifndef WORMHOLE_TESTS_FAKE_HOST_H
 #define WORMHOLE_TESTS_FAKE_HOST_H
