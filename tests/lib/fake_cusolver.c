@@ -9,33 +9,16 @@
 #include <cusolverSp.h>
 #include <string.h>
 
+#include "fake_cusolver.h"
 #include "fake_library.h"
 #include "fake_matdescr.h"
-
-#define OK	CUSOLVER_STATUS_SUCCESS
 
 /* The bytes in which a factorization of `n` columns works. */
 #define HOST_WORK(n)	((size_t)(n) * 1000)
 
-struct context {
-	const char *kind;
-	int number;
-	cudaStream_t stream;
-};
-
-struct cusolverDnContext {
-	struct context c;
-};
-struct cusolverSpContext {
-	struct context c;
-};
-struct cusolverRfCommon {
-	struct context c;
-};
-
 static int created;
 
-static void on(const struct context *c, const char *what)
+void fake_cusolver_on(const struct context *c, const char *what)
 {
 	note("%s %s=%d stream=%s", what, c->kind, c->number, c->stream ? "own" : "0");
 }
@@ -62,13 +45,13 @@ static cusolverStatus_t create(struct context **c, const char *kind)
 		return CUSOLVER_STATUS_NOT_INITIALIZED;
 	*c = calloc(1, sizeof(**c));
 	**c = (struct context){ kind, ++created, NULL };
-	on(*c, "create");
+	fake_cusolver_on(*c, "create");
 	return OK;
 }
 
 static cusolverStatus_t destroy(struct context *c)
 {
-	on(c, "destroy");
+	fake_cusolver_on(c, "destroy");
 	free(c);
 	return OK;
 }
@@ -76,7 +59,7 @@ static cusolverStatus_t destroy(struct context *c)
 static cusolverStatus_t set_stream(struct context *c, cudaStream_t stream)
 {
 	c->stream = stream;
-	on(c, "set_stream");
+	fake_cusolver_on(c, "set_stream");
 	return OK;
 }
 
@@ -126,7 +109,7 @@ cusolverStatus_t cusolverDnSgetrf_bufferSize(cusolverDnHandle_t handle, int m, i
 					     int lda, int *lwork)
 {
 	(void)a, (void)lda;
-	on(&handle->c, "getrf size");
+	fake_cusolver_on(&handle->c, "getrf size");
 	*lwork = m * n;
 	return OK;
 }
@@ -134,7 +117,7 @@ cusolverStatus_t cusolverDnSgetrf_bufferSize(cusolverDnHandle_t handle, int m, i
 cusolverStatus_t cusolverDnSgetrf(cusolverDnHandle_t handle, int m, int n, float *a, int lda,
 				  float *work, int *pivots, int *info)
 {
-	on(&handle->c, "getrf");
+	fake_cusolver_on(&handle->c, "getrf");
 	note("%dx%d lda=%d a=%p work=%p pivots=%p info=%p", m, n, lda, a, work, pivots, info);
 	return OK;
 }
@@ -145,7 +128,7 @@ cusolverStatus_t cusolverDnXgetrf_bufferSize(cusolverDnHandle_t handle, cusolver
 					     size_t *host)
 {
 	(void)params, (void)m, (void)type, (void)a, (void)lda, (void)compute;
-	on(&handle->c, "xgetrf size");
+	fake_cusolver_on(&handle->c, "xgetrf size");
 	if (n < 0)
 		return CUSOLVER_STATUS_INVALID_VALUE;
 	*device = (1UL << 33) + 7;
@@ -160,7 +143,7 @@ cusolverStatus_t cusolverDnXgetrf(cusolverDnHandle_t handle, cusolverDnParams_t 
 				  void *host, size_t host_size, int *info)
 {
 	(void)pivots, (void)compute, (void)device, (void)info;
-	on(&handle->c, "xgetrf");
+	fake_cusolver_on(&handle->c, "xgetrf");
 	if (host)
 		memset(host, 1, HOST_WORK(n));
 	note("%ldx%ld type=%d a=%p lda=%ld params=%s device=%zu host=%s size=%zu", m, n, type, a, lda,
@@ -196,7 +179,7 @@ cusolverStatus_t cusolverDnXsyevdx(cusolverDnHandle_t handle, cusolverDnParams_t
 	(void)params, (void)job, (void)range, (void)uplo, (void)n, (void)type, (void)a, (void)lda;
 	(void)il, (void)iu, (void)w, (void)compute, (void)device, (void)device_size, (void)host;
 	(void)host_size, (void)info;
-	on(&handle->c, "xsyevdx");
+	fake_cusolver_on(&handle->c, "xsyevdx");
 	if (wtype == CUDA_R_64F)
 		note("double from %g to %g", *(double *)vl, vu ? *(double *)vu : -1);
 	else
@@ -217,7 +200,7 @@ cusolverStatus_t cusolverDnSgesvdaStridedBatched(cusolverDnHandle_t handle, cuso
 	(void)job, (void)rank, (void)m, (void)n, (void)a, (void)lda, (void)stride_a, (void)s;
 	(void)stride_s, (void)u, (void)ldu, (void)stride_u, (void)v, (void)ldv, (void)work;
 	(void)lwork, (void)info;
-	on(&handle->c, "gesvda");
+	fake_cusolver_on(&handle->c, "gesvda");
 	note("stride_v=%lld batch=%d norms=%s", stride_v, batch, norms ? "some" : "NULL");
 	for (i = 0; norms && i < batch; i++)
 		norms[i] = i + 0.5;
@@ -228,7 +211,7 @@ cusolverStatus_t cusolverDnSpotrfBatched(cusolverDnHandle_t handle, cublasFillMo
 					 float *a[], int lda, int *info, int batch)
 {
 	(void)uplo, (void)n, (void)lda, (void)info;
-	on(&handle->c, "potrf batched");
+	fake_cusolver_on(&handle->c, "potrf batched");
 	note("array=%p batch=%d", a, batch);
 	return OK;
 }
@@ -272,12 +255,10 @@ cusolverStatus_t cusolverDnSSgesv(cusolverDnHandle_t handle, cusolver_int_t n, c
 {
 	(void)n, (void)nrhs, (void)a, (void)lda, (void)pivots, (void)b, (void)ldb, (void)x;
 	(void)ldx, (void)work, (void)size, (void)info;
-	on(&handle->c, "ssgesv");
+	fake_cusolver_on(&handle->c, "ssgesv");
 	*iterations = -3;
 	return OK;
 }
-
-#include "fake_cusolver_host.h"
 
 /* --- Sparse matrices -------------------------------------------------------------------- */
 
@@ -286,7 +267,7 @@ cusolverStatus_t cusolverSpDcsrlsvqr(cusolverSpHandle_t handle, int m, int nnz,
 				     const int *rows, const int *cols, const double *b, double tol,
 				     int reorder, double *x, int *singularity)
 {
-	on(&handle->c, "lsvqr");
+	fake_cusolver_on(&handle->c, "lsvqr");
 	note(MATDESCR_FORMAT, MATDESCR_ARGS(descr));
 	note("m=%d nnz=%d %p %p %p %p tol=%g reorder=%d %p", m, nnz, values, rows, cols, b, tol,
 	     reorder, x);
@@ -300,7 +281,7 @@ cusolverStatus_t cusolverRfResetValues(int n, int nnz, int *rows, int *cols, dou
 				       int *q, cusolverRfHandle_t handle)
 {
 	(void)rows, (void)cols, (void)values, (void)p, (void)q;
-	on(&handle->c, "reset");
+	fake_cusolver_on(&handle->c, "reset");
 	note("n=%d nnz=%d", n, nnz);
 	return OK;
 }

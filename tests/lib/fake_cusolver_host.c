@@ -1,14 +1,18 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * The functions of fake_cusolver.c on matrices in host memory. A function that solves a
  * system multiplies with the matrix, so that a result depends on all that came.
  * Informations keep the addresses that they were given and look there later, and
  * workspaces are written from end to end.
  */
-#ifndef WORMHOLE_TESTS_FAKE_CUSOLVER_HOST_H
-#define WORMHOLE_TESTS_FAKE_CUSOLVER_HOST_H
-
+#include <cusolverRf.h>
+#include <cusolverSp.h>
 #include <cusolverSp_LOWLEVEL_PREVIEW.h>
+#include <string.h>
+
+#include "fake_cusolver.h"
+#include "fake_library.h"
+#include "fake_matdescr.h"
 
 #define ROOM(n)	((size_t)(n) * 16)	/* of a workspace */
 
@@ -42,7 +46,7 @@ cusolverStatus_t cusolverSpXcsrissymHost(cusolverSpHandle_t handle, int m, int n
 					 const cusparseMatDescr_t d, const int *start,
 					 const int *end, const int *col, int *issym)
 {
-	on(&handle->c, "issym");
+	fake_cusolver_on(&handle->c, "issym");
 	note("%d rows, %d: %d to %d, last column %d, base %d", m, nnz, start[0], end[m - 1],
 	     col[end[m - 1] - d->base - 1], d->base);
 	*issym = 1;
@@ -55,7 +59,7 @@ cusolverStatus_t cusolverSpXcsr##name##Host(cusolverSpHandle_t handle, int n, in
 { \
 	int i; \
 \
-	on(&handle->c, #name); \
+	fake_cusolver_on(&handle->c, #name); \
 	matrix(n, nnz, d, NULL, start, col); \
 	for (i = 0; i < n; i++) \
 		p[i] = (place); \
@@ -88,7 +92,7 @@ cusolverStatus_t cusolverSpXcsrperm_bufferSizeHost(cusolverSpHandle_t handle, in
 						   const int *q, size_t *size)
 {
 	(void)d, (void)start, (void)col, (void)p, (void)q;
-	on(&handle->c, "perm size");
+	fake_cusolver_on(&handle->c, "perm size");
 	*size = ROOM(m + n + nnz);
 	return OK;
 }
@@ -100,7 +104,7 @@ cusolverStatus_t cusolverSpXcsrpermHost(cusolverSpHandle_t handle, int m, int n,
 {
 	int *to = work, *at = to + m + 1, *from = at + nnz, *place = from + nnz, i, j, k, out = 0;
 
-	on(&handle->c, "perm");
+	fake_cusolver_on(&handle->c, "perm");
 	memset(work, 1, ROOM(m + n + nnz));
 	for (i = 0; i < n; i++)
 		place[q[i]] = i + d->base;
@@ -131,7 +135,7 @@ cusolverStatus_t cusolverSpDcsrlsv##name##Host(cusolverSpHandle_t handle, int n,
 { \
 	struct matrix a; \
 \
-	on(&handle->c, "lsv" #name); \
+	fake_cusolver_on(&handle->c, "lsv" #name); \
 	note("tol=%g reorder=%d", tol, reorder); \
 	a = matrix(n, nnz, d, value, start, col); \
 	multiply(&a, b, x); \
@@ -150,7 +154,7 @@ cusolverStatus_t cusolverSpDcsrlsqvqrHost(cusolverSpHandle_t handle, int m, int 
 {
 	int i;
 
-	on(&handle->c, "lsqvqr");
+	fake_cusolver_on(&handle->c, "lsqvqr");
 	matrix(m, nnz, d, value, start, col);
 	for (i = 0; i < n; i++) {
 		x[i] = b[m - 1] + i;
@@ -170,7 +174,7 @@ cusolverStatus_t cusolverSpDcsreigvsiHost(cusolverSpHandle_t handle, int m, int 
 	struct matrix a = matrix(m, nnz, d, value, start, col);
 
 	(void)tol;
-	on(&handle->c, "eigvsi");
+	fake_cusolver_on(&handle->c, "eigvsi");
 	multiply(&a, x0, x);
 	*mu = mu0 + maxite;
 	return OK;
@@ -181,7 +185,7 @@ cusolverStatus_t cusolverSpZcsreigsHost(cusolverSpHandle_t handle, int m, int nn
 					const int *start, const int *col, cuDoubleComplex low,
 					cuDoubleComplex high, int *num)
 {
-	on(&handle->c, "eigs");
+	fake_cusolver_on(&handle->c, "eigs");
 	matrix(m, nnz, d, NULL, start, col);
 	*num = (int)(value[nnz - 1].y + low.x + high.y);
 	return OK;
@@ -244,7 +248,7 @@ cusolverStatus_t cusolverSpX##kind##AnalysisHost(cusolverSpHandle_t handle, int 
 		const cusparseMatDescr_t d, const int *start, const int *col, \
 		kind##InfoHost_t info) \
 { \
-	on(&handle->c, #kind " analysis"); \
+	fake_cusolver_on(&handle->c, #kind " analysis"); \
 	info->a = matrix(n, nnz, d, NULL, start, col); \
 	return OK; \
 } \
@@ -328,7 +332,7 @@ cusolverStatus_t cusolverSpXcsrqrAnalysisHost(cusolverSpHandle_t handle, int m, 
 					      const int *col, csrqrInfoHost_t info)
 {
 	(void)n;
-	on(&handle->c, "csrqr analysis");
+	fake_cusolver_on(&handle->c, "csrqr analysis");
 	info->a = matrix(m, nnz, d, NULL, start, col);
 	return OK;
 }
@@ -391,12 +395,10 @@ cusolverStatus_t cusolverRfSetupHost(int n, int nnz, int *start, int *col, doubl
 				     int nnz_u, int *start_u, int *col_u, double *value_u, int *p,
 				     int *q, cusolverRfHandle_t handle)
 {
-	on(&handle->c, "setup");
+	fake_cusolver_on(&handle->c, "setup");
 	note("n=%d A %d..%d %d %g L %d..%d %d %g U %d..%d %d %g p=%d q=%d", n, start[0], start[n],
 	     col[nnz - 1], value[nnz - 1], start_l[0], start_l[n], col_l[nnz_l - 1],
 	     value_l[nnz_l - 1], start_u[0], start_u[n], col_u[nnz_u - 1], value_u[nnz_u - 1],
 	     p[n - 1], q[n - 1]);
 	return OK;
 }
-
-#endif
