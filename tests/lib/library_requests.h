@@ -121,6 +121,24 @@ static void lt_descriptors(struct wh_session *s, uint32_t call)
 	}
 }
 
+/* Half of the executions bring a pack that is as long as it says. */
+static void packs(struct wh_session *s, uint32_t call)
+{
+	struct wh_req_cudnnBackendExecute *q = msg(s);
+	uint64_t *w = (uint64_t *)((uint8_t *)q + WH_WIRE_FIXED(*q));
+	uint32_t i;
+
+	if (call != WH_CALL_cudnnBackendExecute || next() % 2)
+		return;
+	q->pack = q->plan = q->workspace = 0;
+	q->pointers = next() % 2 ? next() % 16 : next() % (WH_CUDNN_POINTERS + 2);
+	q->values = next() % 2 ? 0 : next() % (q->pointers + 2);
+	for (i = 0; i < (q->pointers + 1) / 2 * 4; i++)
+		w[i] = 0;
+	for (i = 0; i < q->values; i++)
+		w[(q->pointers + 1) / 2 * 4 + i * 4] = next() % (q->pointers + 1);
+}
+
 /* Half of NCCL's groups hold operations on existing memory. Returns the size of the request. */
 static size_t groups(struct wh_session *s, uint32_t call, size_t size)
 {

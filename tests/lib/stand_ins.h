@@ -247,7 +247,38 @@ static cudnnStatus_t create_cudnn(cudnnHandle_t *h)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-#include "fuzz_backend.h"
+/* --- cuDNN's backend API ---------------------------------------------------------------- */
+
+/* Touches an attribute from end to end. */
+static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+				   cudnnBackendAttributeType_t type, int64_t n, const void *p)
+{
+	(void)d; (void)name;
+	touch(p, n * wh_cudnn_attribute_size(type));
+	return any();
+}
+
+static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t const d,
+				   cudnnBackendAttributeName_t name,
+				   cudnnBackendAttributeType_t type, int64_t n, int64_t *count,
+				   void *p)
+{
+	(void)d; (void)name;
+	if (p && n)
+		memset(p, 0, n * wh_cudnn_attribute_size(type));
+	*count = next() % 4 ? n : (int64_t)next();
+	return any();
+}
+
+static cudnnStatus_t create_pack(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *d)
+{
+	(void)type;
+	stand_ins_calls++;
+	if (d)
+		*d = (void *)0x7770;
+	return CUDNN_STATUS_SUCCESS;
+}
+
 #include "stand_in_nccl.h"
 
 /* Plans are numbers; sizes are touched from end to end. */
@@ -284,7 +315,55 @@ static cufftResult estimate(int rank, int *n, int *inembed, int istride, int idi
 	return any();
 }
 
-#include "fuzz_cusparselt.h"
+/* --- cuSPARSELt ------------------------------------------------------------------------- */
+
+/* Attributes have the size that the library believes them to have. */
+static cusparseStatus_t set_product(const cusparseLtHandle_t *h, cusparseLtMatmulDescriptor_t *m,
+				    cusparseLtMatmulDescAttribute_t attribute, const void *data,
+				    size_t size)
+{
+	(void)h; (void)attribute;
+	touch(m, sizeof(*m));
+	touch(data, size);
+	return any();
+}
+
+static cusparseStatus_t get_product(const cusparseLtHandle_t *h,
+				    const cusparseLtMatmulDescriptor_t *m,
+				    cusparseLtMatmulDescAttribute_t attribute, void *data,
+				    size_t size)
+{
+	(void)h; (void)m; (void)attribute;
+	if (data)
+		memset(data, 1, size);
+	return any();
+}
+
+/* Structs are written and read from end to end. */
+static cusparseStatus_t make_plan(const cusparseLtHandle_t *h, cusparseLtMatmulPlan_t *p,
+				  const cusparseLtMatmulDescriptor_t *m,
+				  const cusparseLtMatmulAlgSelection_t *a)
+{
+	touch(h, sizeof(*h));
+	touch(m, sizeof(*m));
+	touch(a, sizeof(*a));
+	memset(p, 1, sizeof(*p));
+	return any();
+}
+
+static cusparseStatus_t end_plan(const cusparseLtMatmulPlan_t *p)
+{
+	touch(p, sizeof(*p));
+	return any();
+}
+
+static void cusparselt(struct wh_cusparselt_functions *u)
+{
+	u->cusparseLtMatmulDescSetAttribute = set_product;
+	u->cusparseLtMatmulDescGetAttribute = get_product;
+	u->cusparseLtMatmulPlanInit = make_plan;
+	u->cusparseLtMatmulPlanDestroy = end_plan;
+}
 
 /* A struct that says its size is written to its end. */
 static nvmlReturn_t versioned(nvmlDevice_t d, nvmlTemperature_t *t)
