@@ -36,6 +36,28 @@ too_long 100 '*.c' '*.h' '*.asm' '*.inc' '*.cu'
 too_long 120 '*.py'
 report "more than 800 lines" "$(sources '*.c' '*.h' '*.asm' '*.py' '*.sh' |
 	xargs wc -l | awk '$2 != "total" && $1 > 800 { print $2 " has " $1 }')"
+# A header with code that one file includes is a source, or a part of that file. `wire_*.h` are
+# included by generated files besides. These stay as they are:
+#   bench/layers*.h, tests/programs/nn_*.h	a CUDA program is one unit; one of two is chosen
+#   server/session/reach.h			sizes that generated handlers compute by inline code
+#   server/vm/guest-module/news.h		the module is one unit, since the hypercalls that
+#						tests put under it have variables
+#   tests/trampoline/fake_slots.h		a part of fake_host.h, which is the transport's unit
+#   tests/lib/stand_ins.h, .../fuzz_cusolver_host.h	they share tests/unit/fuzz.h's variables
+own_unit='^(bench/layers(_dnn)?|tests/programs/nn_(blas|cudnn|kernels)|server/session/reach|server/vm/guest-module/news|'
+own_unit="$own_unit"'tests/trampoline/fake_slots|tests/lib/(stand_ins|fuzz_cusolver_host)|cuda-api/wire_[a-z]*)\.h$'
+# Code is a function of more than 5 lines, or a table.
+with_code() {
+	sources '*.h' | grep -vE "$own_unit" | xargs awk '
+		FNR == 1 { start = 0 }
+		/^\{/ { start = FNR }
+		/^\}/ && start { if (FNR - start > 6) print FILENAME; start = 0 }
+		/^(static |const )[^(;]*\] = \{$/ { print FILENAME }' | sort -u
+}
+report "a header with code that one file includes" "$(with_code | while read -r h; do
+	by=$(git grep -lE "^#[[:space:]]*include \"([^\"]*/)?${h##*/}\"")
+	[ "$(echo "$by" | wc -l)" != 1 ] || [ -z "$by" ] || echo "$h, by $by"
+done)"
 report "left to do" "$(sources '*.c' '*.h' '*.asm' '*.py' '*.sh' ':!tools/style.sh' |
 	xargs grep -nE '\b(TODO|FIXME|XXX)\b' | cut -c1-100)"
 # Checks the includes between rooms (folders). The rooms are given from the ground floor up,

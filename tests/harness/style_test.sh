@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The test promises that tools/style.sh finds nothing, but for lines of the files named here,
 # whose number only goes down. It also promises that the script finds a document that says what is
-# missing, and an include that goes up.
+# missing, an include that goes up, and a header with code that one file includes.
 : "${WH_TOP:=@TOP@}"
 . "$WH_TOP/tests/tap.sh"
 known='^style: more than 100 columns: (softgpu/driver/(texobj|vmm)\.c|tests/limits/(share|softgpu)_test\.c):'
@@ -35,7 +35,23 @@ include() {
 	"$tmp/tools/style.sh" 2>/dev/null | sed -n 's/^style: \(.*\): [a-z/-]*\.c:2: *#include .*/\1/p'
 }
 
-plan 9
+# header INCLUDERS prints what the script says of a tree in which so many files include a header
+# with a long function.
+header() {
+	rm -rf "$tmp"/.git "$tmp"/*
+	mkdir -p "$tmp/tools" "$tmp/host"
+	cp "$WH_TOP/tools/style.sh" "$tmp/tools/"
+	printf '/* SPDX-License-Identifier: Apache-2.0 */\nint f(int n)\n{\n%s}\n' "$(printf '\tn++;\n%.0s' 1 2 3 4 5 6)
+" >"$tmp/host/x.h"
+	for i in $(seq "$1"); do
+		printf '// SPDX-License-Identifier: Apache-2.0\n#include "x.h"\n' >"$tmp/host/$i.c"
+	done
+	git -C "$tmp" init -q
+	git -C "$tmp" add .
+	"$tmp/tools/style.sh" 2>/dev/null | sed -n 's/^style: a header with code that one file includes: //p'
+}
+
+plan 11
 is sources_keep_the_style "$("$WH_TOP/tools/style.sh" | grep -vE "$known|^style: [0-9]+ finds$")" ""
 is heading_of_what_is_missing_is_found "$(claim '## Not built yet')" \
 	"docs/status.md alone does: docs/x.md:4:## Not built yet"
@@ -49,4 +65,6 @@ is server_that_a_client_library_includes_is_found "$(include client-stubs/cuda/x
 	"sees the other end of a window"
 is client_library_that_the_server_includes_is_found "$(include server/daemon/x.c cuda/client.h)" \
 	"sees the other end of a window"
+is header_with_code_for_one_file_is_found "$(header 1)" "host/x.h, by host/1.c"
+is header_with_code_for_two_files_is_none "$(header 2)" ""
 finish
