@@ -86,7 +86,7 @@ missing_selftests() {
 	done
 }
 
-# A line of docs/specification.md names test files, and points that are in them.
+# A line of docs/specification*.md names test files, and points that are in them.
 missing_points() {
 	grep '^|' "$1" | while read -r line; do
 		files=$(grep -oE '`(tests|kvm-patches)/[^`]*(\.(sh|c|py)|/run)`' <<<"$line" | tr -d '`')
