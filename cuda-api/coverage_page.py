@@ -17,7 +17,8 @@ import heads
 # Their descriptions have no head.
 FIRST = [("driver", "driver", "libcuda.so.1"), ("runtime", "runtime", "libcudart.so.13")]
 # The tables' word for a way to serve a function, and this page's.
-KINDS = {"generated": "generated", "driver": "generated", "ptsz": "generated",
+KINDS = {"generated": "generated", "life": "generated", "setting": "local",
+         "driver": "generated", "ptsz": "generated",
          "hand": "by hand", "client": "by hand", "manual": "by hand", "local": "local",
          "refuse": "refused", "refused": "refused", "newer": "refused", "deny": "refused", "absent": "absent"}
 COLUMNS = ["generated", "by hand", "local", "refused", "absent"]

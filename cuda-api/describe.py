@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 import effects
 import headers
 import kept
+import life
 import told
 from heads import head_line, Profile
 
-VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
+VERBS = ('generated', life.VERB, life.SETTING, 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
 FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps',
          'makes')
 # Flags with arguments, and how many they have: +charge[key,bytes] and so on.
@@ -111,7 +112,7 @@ class Call:
 
     @property
     def numbered(self):
-        return self.forwarded or self.verb == 'manual'
+        return self.forwarded or self.verb in ('manual', life.VERB)
 
     @property
     def fresh(self):
@@ -162,7 +163,7 @@ def _parse_line(text, where, profile):
     words = shlex.split(text)
     entry = {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}}
     name, rest = words[0], words[1:]
-    if rest and rest[0] in VERBS[1:]:
+    if rest and rest[0] in VERBS[1:] and rest[0] not in (life.VERB, life.SETTING):
         if len(rest) < 2:
             raise SystemExit(f'{where}: {rest[0]} needs a reason')
         entry['verb'], entry['reason'], rest = rest[0], rest[1], rest[2:]
@@ -203,6 +204,9 @@ def _head_line(profile, lists, words, where):
         lists['param'][rest[0]] = rest[1]
     elif word in ('pointers', 'voids'):
         lists[word] = rest[0]
+    elif word in ('life', 'stream', 'setting'):
+        if not life.head_line(lists['life'], word, rest):
+            raise SystemExit(f'{where}: cannot read this line "{word}"')
     elif word in ('handle', 'value', 'number', 'record', 'checked', 'object', 'whole', 'opaque', 'kept', 'holds',
                   'private', 'worker'):
         lists[word].append(rest[0])
@@ -223,7 +227,7 @@ def _read(path):
     lists = {'handle': [], 'value': [], 'number': [], 'names': {},
              'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
              'kept': [], 'holds': [], 'private': [], 'worker': [], 'alias': {}, 'param': {}, 'effect': [], 'order': [],
-             'pointers': '', 'voids': ''}
+             'life': {}, 'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:
         for i, line in enumerate(f, 1):
@@ -261,6 +265,11 @@ class Describer:
                        library_header(self.profile))
         self.path = path
         self.handles = []
+        life.check(path, self.lists['life'], self.lists['object'], self.header.functions)
+        self.lives = life.verbs(self.lists['life'])
+        twice = sorted(set(self.lives) & set(self.exact))
+        if twice:
+            raise SystemExit(f'{path}: {twice[0]} is described twice')
 
     def _entry(self, name):
         if name in self.exact:
@@ -464,6 +473,8 @@ class Describer:
         kept.check(self, call, entry['where'])
 
     def _call(self, name, func):
+        if name in self.lives:
+            return Call(name, func, *self.lives[name])
         entry = self._entry(name)
         call = Call(name, func, entry['verb'], entry['reason'], flags=set(entry['flags']),
                     hooks=dict(entry['hooks']))

@@ -5,9 +5,9 @@
 Usage: gen_library.py FILE.api OUTDIR            write build products
        gen_library.py FILE.api --ids             append new calls to ids-NAME.lock
 
-Products: gen_NAME_wire.h (numbers, message structs), gen_NAME_client.c/.h (exported
-functions, raw calls), gen_NAME_server.c/.h (handlers, table of the library's
-functions), gen_libNAME.map (exports), coverage-NAME.md (how each is served).
+Products: gen_NAME_objects.h (handles in messages), gen_NAME_wire.h (numbers, message
+structs), gen_NAME_client.c/.h (exported functions, raw calls), gen_NAME_server.c/.h
+(handlers, table of the library's functions), gen_libNAME.map (exports), coverage-NAME.md (how each is served).
 The bodies of functions are gen_stubs.py's.
 """
 
@@ -18,6 +18,7 @@ import sys
 import describe
 import gen_stubs as g
 import kept
+import life
 
 
 def banner(pro):
@@ -43,15 +44,23 @@ def types_of(d, api):
 
 # --- Both ends ---------------------------------------------------------------------
 
+def gen_objects(d):
+    """Returns the header of what handwritten messages need of generated ones."""
+    pro = d.profile
+    return banner(pro) + guard(f'GEN_{pro.name.upper()}_OBJECTS_H',
+                               f'{pro.source}#include <stdbool.h>\n\n#include "wire.h"\n\n{life.messages(d)}')
+
+
 def gen_wire(d, api, top):
     pro = d.profile
     text = f'#include "wire_{pro.name}.h"\n\n' if g.wire_text(f'wire_{pro.name}.h') else \
         f'{pro.source}#include <stdbool.h>\n\n#include "wire.h"\n\n'
+    text += f'#include "gen_{pro.name}_objects.h"\n\n' if d.lists['life'] else ''
     text += "/* The upper half is the library's number. */\n"
     for c in calls_by_number(api):
         text += f'#define WH_CALL_{c.name} {pro.number << 16 | c.number:#x}\n'
     text += f'#define WH_{pro.name.upper()}_CALLS {top}\n\n/* A hash of numbers and structs: both ends must agree. */\n'
-    text += f'#define WH_{pro.name.upper()}_HASH {g.fnv64(g.signature(d, api)):#018x}ULL\n\n'
+    text += f'#define WH_{pro.name.upper()}_HASH {g.fnv64(g.signature(d, api) + life.messages(d)):#018x}ULL\n\n'
     calls = g.in_order(api)
     for c in calls:
         text += g.struct('req', c.name, g.req_fields(d, c)) + g.struct('rsp', c.name, g.rsp_fields(d, c)) + '\n'
@@ -135,7 +144,7 @@ def gen_client_h(d, api):
     errors = {'closed': pro.errors['setup']} | pro.errors
     declare = f'bool {pro.open}(void);\n\n' if pro.open else ''
     text += LOST.format(status=pro.status, name=pro.name, check=check, declare=declare, **errors)
-    text += kept.declarations(d)
+    text += kept.declarations(d) + life.declarations(d)
     for name in d.lists['object'] + d.lists['whole']:
         text += f'bool wh_pack_{name}({name} object, struct wh_obj_{name} *out);\n'
     for c in sorted(api.calls.values(), key=lambda c: c.name):
@@ -165,8 +174,8 @@ def gen_client(d, api):
     text += (f'struct wh_library wh_{pro.name}_library = {{\n\t.name = "{pro.name}",\n\t.soname = "{pro.soname}",\n'
              f'\t.number = WH_LIB_{pro.name},\n\t.bare = {"true" if pro.bare else "false"},\n'
              f'\t.hash = WH_{pro.name.upper()}_HASH,\n}};\n\n'
-             f'WH_IN_CHILD(wh_{pro.name}_library.state = 0)\n\n')
-    text += kept.kinds(d, api)
+             f'{life.lists(d)}WH_IN_CHILD(wh_{pro.name}_library.state = 0{life.in_child(d)})\n\n')
+    text += kept.kinds(d, api) + life.client(d, api, g.fnv64)
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.verb in ('refuse', 'deny'):
             text += refused(d, c)
@@ -196,7 +205,7 @@ def gen_map(d, api):
 
 def called(d, api):
     """Returns the functions that the worker may call. The first one proves that the file is this library."""
-    hand = d.lists['worker']
+    hand = d.lists['worker'] + [n for n in life.worker(d) if n not in d.lists['worker']]
     return hand + [n for n, c in sorted(api.calls.items()) if c.func is not None and c.numbered and n not in hand]
 
 
@@ -217,7 +226,7 @@ def gen_server_h(d, api):
     for name in d.lists['whole']:
         text += (f'bool wh_enter_{name}(struct wh_session *s, const struct wh_obj_{name} *o, {name} *real);\n')
     for c in sorted(api.calls.values(), key=lambda c: c.name):
-        if c.verb == 'manual':
+        if c.verb in ('manual', life.VERB):
             text += f'int32_t wh_do_{c.name}(struct wh_session *s, struct wh_frame *f);\n'
         if 'done' in c.flags:
             text += f'void wh_done_{c.name}(struct wh_session *s, struct wh_req_{c.name} *q, {pro.status} res);\n'
@@ -244,6 +253,7 @@ def version_of(pro, api):
 def gen_server(d, api):
     pro = d.profile
     text = banner(pro) + f'#include "gen_{pro.name}_server.h"\n\n'
+    text += life.server(d, api)
     text += ''.join(g.server_handler(d, c) for c in g.in_order(api))
     text += f'static const struct wh_library_entry calls[WH_{pro.name.upper()}_CALLS] = {{\n'
     for c in calls_by_number(api):
@@ -264,7 +274,9 @@ def gen_server(d, api):
 
 # --- Coverage -----------------------------------------------------------------------------
 
-MEANING = {'generated': 'both ends generated', 'client': 'handwritten in the client around a generated call',
+MEANING = {'generated': 'both ends generated', life.VERB: 'both ends generated, around a handle of the client',
+           life.SETTING: 'kept in the client by generated code, and sent with the next call',
+           'client': 'handwritten in the client around a generated call',
            'manual': 'handwritten at both ends', 'local': 'answered in the client by handwritten code',
            'refuse': 'fails with `{missing}`, named once under `WORMHOLE_LOG=1`',
            'deny': 'fails with `{denied}`, named once under `WORMHOLE_LOG=1`',
@@ -304,6 +316,7 @@ def main(argv):
         return
     top = g.number(d, api)
     out = argv[2]
+    g.write(os.path.join(out, f'gen_{pro.name}_objects.h'), gen_objects(d))
     g.write(os.path.join(out, f'gen_{pro.name}_wire.h'), gen_wire(d, api, top))
     g.write(os.path.join(out, f'gen_{pro.name}_client.h'), gen_client_h(d, api))
     g.write(os.path.join(out, f'gen_{pro.name}_client.c'), gen_client(d, api))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of cuDNN that both ends share beside the generated messages: the form in which a
- * handle is sent, sizes that depend on a type, and the messages of calls that are handwritten
- * at both ends.
+ * The parts of cuDNN that both ends share beside the generated messages: sizes that depend on a
+ * type, and the messages of calls that are handwritten at both ends.
  */
 #ifndef WORMHOLE_WIRE_CUDNN_H
 #define WORMHOLE_WIRE_CUDNN_H
@@ -10,13 +9,8 @@
 #include <cudnn.h>
 #include <stdbool.h>
 
+#include "gen_cudnn_objects.h"
 #include "wire.h"
-
-/* A handle with all that the client keeps of its state. Every call carries it. */
-struct wh_obj_cudnnHandle_t {
-	uint64_t id;		/* in the worker's handle table */
-	uint64_t stream;
-};
 
 /* --- Values in the program's memory ------------------------------------------- */
 
@@ -66,7 +60,7 @@ static inline size_t wh_cudnn_size(cudnnDataType_t type)
 	}
 }
 
-/* --- The library and its handles ---------------------------------------------- */
+/* --- The library ------------------------------------------------------------ */
 
 struct wh_req_whCudnnInfo {
 	struct wh_req hdr;
@@ -76,18 +70,6 @@ struct wh_rsp_whCudnnInfo {
 	uint64_t version;
 	uint64_t max_device_version;
 	uint64_t cudart_version;
-};
-
-struct wh_req_cudnnCreate {
-	struct wh_req hdr;
-};
-struct wh_rsp_cudnnCreate {
-	struct wh_rsp hdr;
-	uint64_t handle;
-};
-struct wh_req_cudnnDestroy {
-	struct wh_req hdr;
-	uint64_t handle;
 };
 
 #define WH_CUDNN_MESSAGE	1024

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of cuSPARSE that both ends share beside the generated messages: the form in which a
- * handle and a matrix descriptor are sent, and the messages of calls that are handwritten at
- * both ends. cuSOLVER has the same matrix descriptors.
+ * matrix descriptor is sent, and the size of a scaling factor. cuSOLVER has the same matrix
+ * descriptors.
  */
 #ifndef WORMHOLE_WIRE_CUSPARSE_H
 #define WORMHOLE_WIRE_CUSPARSE_H
@@ -13,19 +13,6 @@
 #include <stdbool.h>
 
 #include "wire.h"
-
-/* A handle with what the client keeps of its state. */
-struct wh_obj_cusparseHandle_t {
-	uint64_t id;		/* in the worker's handle table */
-	uint64_t stream;
-	uint32_t pointer_mode;
-	uint32_t resv;
-};
-
-static inline bool wh_device_mode_cusparseHandle_t(const struct wh_obj_cusparseHandle_t *o)
-{
-	return o->pointer_mode != CUSPARSE_POINTER_MODE_HOST;
-}
 
 /* A matrix descriptor is only these numbers: the worker has a genuine one for each combination. */
 struct wh_obj_cusparseMatDescr_t {
@@ -61,20 +48,5 @@ static inline size_t wh_cusparse_factor(cudaDataType type)
 		return n;
 	}
 }
-
-/* --- cusparseCreate, cusparseDestroy ---------------------------------------------- */
-
-struct wh_req_cusparseCreate {
-	struct wh_req hdr;
-};
-struct wh_rsp_cusparseCreate {
-	struct wh_rsp hdr;
-	uint64_t handle;
-};
-
-struct wh_req_cusparseDestroy {
-	struct wh_req hdr;
-	uint64_t handle;
-};
 
 #endif

@@ -150,7 +150,7 @@ static uint64_t receive(struct wh_call *c, const struct wh_question *q, const ui
 	c->pos = WH_WIRE_FIXED(*r);
 	wh_reply_take(c, out, n, size);
 	for (i = 0; q->type == CUDNN_TYPE_HANDLE && i < n; i++)
-		handles[i] = wh_cudnn_handle((uintptr_t)handles[i]);
+		handles[i] = wh_find_cudnnHandle_t((uintptr_t)handles[i]);
 	return n;
 }
 

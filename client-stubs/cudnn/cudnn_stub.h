@@ -32,11 +32,6 @@ size_t wh_count_windows(const int *window, cudnnSeqDataDescriptor_t desc);
 size_t wh_count_sequences(cudnnTensorDescriptor_t probs);
 size_t wh_count_labels(cudnnTensorDescriptor_t probs, const int *lengths);
 
-/* --- handle.c ----------------------------------------------------------------- */
-
-/* Returns the program's handle with this number of the worker, or NULL. */
-cudnnHandle_t wh_cudnn_handle(uint64_t id);
-
 /* --- byvalue.c: host values that a variant pack points to --------------------- */
 
 /*

@@ -1,90 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuDNN in the worker: handles with their streams, versions, parameters of fused operations, and
- * the bounds of host arrays whose length a descriptor gives.
+ * cuDNN in the worker: versions, parameters of fused operations, and the bounds of host arrays
+ * whose length a descriptor gives.
  */
 #include "gen_cudnn_server.h"
-
-#include <stdlib.h>
-
-/* --- Handles: what the library was last told about each ----------------------- */
-
-struct handle {
-	cudnnHandle_t real;
-	uint64_t stream;
-};
-
-cudnnStatus_t wh_enter_cudnnHandle_t(struct wh_session *s, const struct wh_cudnn_functions *l,
-				     const struct wh_obj_cudnnHandle_t *o, cudnnHandle_t *real,
-				     CUstream *stream)
-{
-	struct handle *h = wh_handles_get(&s->handles, o->id, WH_H_cudnnHandle_t);
-	cudnnStatus_t res;
-
-	if (!h)
-		return CUDNN_STATUS_BAD_PARAM;
-	/* This happens each time: a stream that was destroyed must not reach the library. */
-	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
-		return CUDNN_STATUS_BAD_PARAM_STREAM_MISMATCH;
-	*real = h->real;
-	if (o->stream == h->stream)
-		return CUDNN_STATUS_SUCCESS;
-	res = l->cudnnSetStream(h->real, *stream);
-	if (res == CUDNN_STATUS_SUCCESS)
-		h->stream = o->stream;
-	return res;
-}
-
-int32_t wh_do_cudnnCreate(struct wh_session *s, struct wh_frame *f)
-{
-	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
-	struct wh_rsp_cudnnCreate *r = wh_reply(f, sizeof(*r));
-	const struct wh_req *q = f->req;
-	struct wh_charge charge;
-	cudnnStatus_t res;
-	struct handle *h;
-
-	if (!l->cudnnCreate || !l->cudnnDestroy || !l->cudnnSetStream)
-		return wh_library_missing(s, "cudnnCreate or what belongs to it",
-					  CUDNN_STATUS_NOT_SUPPORTED);
-	h = calloc(1, sizeof(*h));
-	if (!h)
-		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	/* The library's workspace is the tenant's memory. */
-	wh_reconcile_begin(s, &charge);
-	res = l->cudnnCreate(&h->real);
-	if (res == CUDNN_STATUS_SUCCESS) {
-		if (wh_reconciled(s, &charge))
-			r->handle = wh_new(s, WH_H_cudnnHandle_t, h, q->ctx);
-		if (r->handle)
-			return CUDNN_STATUS_SUCCESS;
-		l->cudnnDestroy(h->real);
-		wh_reconciled(s, &charge);
-		res = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	}
-	free(h);
-	return res;
-}
-
-int32_t wh_do_cudnnDestroy(struct wh_session *s, struct wh_frame *f)
-{
-	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
-	const struct wh_req_cudnnDestroy *q = f->req;
-	cudnnStatus_t res;
-	struct handle *h;
-
-	if (f->req_size < sizeof(*q))
-		return CUDNN_STATUS_BAD_PARAM;
-	h = wh_handles_get(&s->handles, q->handle, WH_H_cudnnHandle_t);
-	if (!h)
-		return CUDNN_STATUS_BAD_PARAM;
-	res = l->cudnnDestroy(h->real);
-	if (res != CUDNN_STATUS_SUCCESS)
-		return res;
-	wh_drop(s, q->handle);
-	free(h);
-	return CUDNN_STATUS_SUCCESS;
-}
 
 /* --- The library -------------------------------------------------------------- */
 

@@ -456,11 +456,11 @@ static int32_t send_factors(uint64_t refactor, int wrong, int value)
 
 static void test_factors(void)
 {
-	struct wh_rsp_cusolverCreate *r = msg(session);
+	struct wh_rsp_cusolverRfCreate *r = msg(session);
 	uint64_t refactor;
 	int i, refused = 0;
 
-	BEGIN(wh_req_cusolverCreate);
+	BEGIN(wh_req_cusolverRfCreate);
 	ask(WH_CALL_cusolverRfCreate);
 	refactor = r->handle;
 	format = CUSOLVERRF_MATRIX_FORMAT_CSR;
@@ -534,14 +534,14 @@ static void test_long(void)
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
-	struct wh_rsp_cusolverCreate *r = msg(s);
+	struct wh_rsp_cusolverSpCreate *r = msg(s);
 
 	(void)argc;
 	tap_plan(32);
 	fuzz_start();
 	say_hello(s);
 	fill(s);
-	BEGIN(wh_req_cusolverCreate);
+	BEGIN(wh_req_cusolverSpCreate);
 	ask(WH_CALL_cusolverSpCreate);
 	sparse = r->handle;
 	test_matrices();

@@ -36,7 +36,7 @@ static void make_handles(struct wh_session *s)
 	struct wh_rsp_cusparseCreate *p = msg(s);
 	struct wh_req_cusparseCreateDnVec *d;
 	struct wh_rsp_cusparseCreateDnVec *made = msg(s);
-	struct wh_rsp_cusolverCreate *v = msg(s);
+	struct wh_rsp_cusolverDnCreate *v = msg(s);
 	unsigned int type;
 
 	request(s, 0, 64);
@@ -86,7 +86,7 @@ static void make_handles(struct wh_session *s)
 	if (!ask(s, type == WH_H_cusolverDnHandle_t ? WH_CALL_cusolverDnCreate :
 		    type == WH_H_cusolverSpHandle_t ? WH_CALL_cusolverSpCreate :
 						      WH_CALL_cusolverRfCreate,
-		 sizeof(struct wh_req_cusolverCreate)) && !v->hdr.result)
+		 sizeof(struct wh_req_cusolverDnCreate)) && !v->hdr.result)
 		keep_handle(v->handle);
 }
 

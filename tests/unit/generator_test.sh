@@ -20,7 +20,7 @@ copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.a
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
 echo "TAP version 13"
-echo "1..21"
+echo "1..23"
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -82,6 +82,13 @@ point "union_that_may_hold_one_and_that_nothing_checks_stops_it"
 cp -r "$tmp/l" "$tmp/s" && sed -i 's/^\(names made .*\) syevjInfo_t/\1/' "$tmp/s/cusolver.api" && ! library s &&
 	grep -q 'syevjInfo_t: a handle without a translation' "$tmp/err"
 point "and_one_of_a_library_too"
+# A handle's life takes lines of the head alone. They name functions that there are, once.
+cp -r "$tmp/l" "$tmp/y" && sed -i 's/^\(life .*\) cusolverRfCreate /\1 cusolverRfMake /' "$tmp/y/cusolver.api" && ! library y &&
+	grep -q 'the header has no cusolverRfMake' "$tmp/err"
+point "life_of_a_handle_by_an_unknown_function_stops_the_build"
+cp -r "$tmp/l" "$tmp/z" && echo 'cusolverRfCreate refuse "x"' >>"$tmp/z/cusolver.api" && ! library z &&
+	grep -q 'cusolverRfCreate is described twice' "$tmp/err"
+point "and_so_does_a_second_description"
 # Heads: what stands for one library in a request stands for no other.
 heads() { "$PYTHON" -B "$tmp/$1/heads.py" "$tmp/out-$1" 2>"$tmp/err"; }
 copy t && cp "$WH_TOP"/cuda-api/*.api "$WH_TOP"/cuda-api/*.refused "$WH_TOP"/cuda-api/wire_*.h "$tmp/t/" && heads t &&
