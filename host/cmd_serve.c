@@ -17,7 +17,7 @@
 
 struct serve_args {
 	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid, *sm_group;
-	const char *unit, *keep;
+	const char *unit, *keep, *scope;
 	const char *tenants, *state;
 	char *libraries;	/* folders, separated by colons */
 	bool background;
@@ -26,7 +26,7 @@ struct serve_args {
 
 enum {
 	KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES,
-	KEY_UID, KEY_SM_GROUP, KEY_JOURNAL, KEY_TENANTS, KEY_STATE, KEY_KEEP,
+	KEY_UID, KEY_SM_GROUP, KEY_JOURNAL, KEY_TENANTS, KEY_STATE, KEY_KEEP, KEY_SCOPE,
 };
 
 static const struct argp_option options[] = {
@@ -39,7 +39,8 @@ static const struct argp_option options[] = {
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
 	{ "journal", KEY_JOURNAL, "UNIT", 0, "(in a unit of systemd, of Type=notify) messages go to the journal of this unit, where `wormhole logs' finds them", 0 },
-	{ "keep", KEY_KEEP, "SECONDS", 0, "(in a unit of systemd, with KillMode=process) programs live through a restart of the service: when this process ends, the server waits so long for the next start", 0 },
+	{ "keep", KEY_KEEP, "SECONDS", 0, "(in a unit of systemd) programs live through a restart of the service: when this process ends, the server waits so long for the next start", 0 },
+	{ "scope", KEY_SCOPE, "NAME", 0, "with --keep: the server runs in this scope of systemd's, which outlives the unit", 0 },
 	{ "sm-group", KEY_SM_GROUP, "SMS", 0, "shares of policy spatial in groups of so many SMs, a multiple of 2 (default: as few as the driver's own groups have); in groups below that size no clusters of more than 2 thread blocks run", 0 },
 	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default: the libnvidia-ml.so.1 beside the driver), or none", 0 },
 	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a tenant that the driver may count beyond the limit (default 1G)", 0 },
@@ -77,6 +78,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		wh_arg_u64(state, "--keep", arg, 1, 86400);
 		a->keep = arg;
 		return 0;
+	case KEY_SCOPE: a->scope = arg; return 0;
 	case KEY_LIBRARIES: add_folder(a, arg); return 0;
 	case KEY_UID:
 		if (strcmp(arg, "none"))
@@ -102,6 +104,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (a->background && a->unit)
 			wh_usage_error(state, "--journal '%s': not with --daemon, whose messages go to DIR/server.log", a->unit);
+		if (a->scope && !a->keep)
+			wh_usage_error(state, "--scope '%s': only with --keep", a->scope);
 		if (a->background && a->keep)
 			wh_usage_error(state, "--keep '%s': not with --daemon: the process that is started stands for the server", a->keep);
 		return 0;
@@ -180,7 +184,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(37 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(39 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -237,6 +241,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--sm-group", a->sm_group);
 	add(&w, "--journal", a->unit);
 	add(&w, "--keep", a->keep);
+	add(&w, "--scope", a->scope);
 	if (a->limits.has_host) {
 		snprintf(host, sizeof(host), "%" PRIu64 "B", a->limits.host);
 		add(&w, "--host-mem", host);

@@ -98,8 +98,41 @@ static bool attach(int fd, char **words)
 	return done;
 }
 
+/*
+ * Runs the server in a scope of systemd's, whose cgroup is not the service's: systemd starts no
+ * process in a cgroup that has processes below it and is divided among them. systemd-run becomes
+ * the program.
+ */
+__attribute__((noreturn)) static void run_in_scope(char **words, int ready)
+{
+	char *const front[] = { "systemd-run", "--scope", "--quiet", "--collect", "-pDelegate=yes",
+				"--unit", (char *)wh_server.scope, "--", NULL };
+	char program[PATH_MAX], number[16], **argv;
+	int n = 0, i;
+
+	while (words[n])
+		n++;
+	argv = calloc((size_t)n + 12, sizeof(*argv));
+	n = (int)readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (argv && n > 0) {
+		program[n] = 0;
+		for (n = 0; front[n]; n++)
+			argv[n] = front[n];
+		argv[n++] = program;
+		for (i = 1; words[i]; i++)
+			argv[n++] = words[i];
+		snprintf(number, sizeof(number), "%d", ready);
+		argv[n++] = "--behind";
+		argv[n] = number;
+		fcntl(ready, F_SETFD, 0);
+		execvp(argv[0], argv);
+	}
+	wh_say("error", "--scope %s: systemd-run: %s", wh_server.scope, strerror(errno));
+	_exit(1);
+}
+
 /* Starts the server in a child, and waits until clients can connect. */
-static bool start(int (*server)(int ready), int *status)
+static bool start(char **words, int (*server)(int ready), int *status)
 {
 	char word;
 	int fds[2];
@@ -114,6 +147,8 @@ static bool start(int (*server)(int ready), int *status)
 		close(fds[0]);
 		unsetenv("NOTIFY_SOCKET");	/* systemd waits for this process's parent */
 		setsid();
+		if (wh_server.scope)
+			run_in_scope(words, fds[1]);
 		exit(server(fds[1]));
 	}
 	close(fds[1]);
@@ -148,7 +183,7 @@ int wh_front(char **words, int (*server)(int ready))
 	int fd = reach(), status = 1;
 
 	if (fd < 0) {
-		if (!start(server, &status))
+		if (!start(words, server, &status))
 			return status;
 		fd = reach();
 		words = NULL;

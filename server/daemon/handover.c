@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See handover.h. It is the monitor that becomes the installed program. An exec keeps its number, so
- * its children stay its children: workers live on, and so does the lock. Descriptors that the state
- * names pass the exec, all others are closed by it.
+ * See handover.h. It is the monitor that becomes the installed program. An exec keeps its number,
+ * so its children stay its children: workers live on, and so does the lock. Descriptors that the
+ * state names pass the exec, all others are closed by it.
  *
  * An older program may be installed, or one that does not know what this one has: the program is
  * asked first, in a process of its own. After the exec there is no way back.
@@ -36,7 +36,7 @@ extern char **environ;
 static char **words;
 static char program[PATH_MAX];
 static cJSON *state;
-static const cJSON *next;	/* what wh_handover_with() was given; NULL: the same words as ever */
+static const cJSON *next;	/* what wh_handover_with() was given; NULL: nothing */
 
 /* --- Before --------------------------------------------------------------------------- */
 
@@ -184,7 +184,7 @@ static void take_back(void)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* The same words, but for what an earlier handover has added. */
+/* The same words, but for what an earlier handover or start has added. */
 static char **words_with(char **old, char *number)
 {
 	char **out;
@@ -194,7 +194,7 @@ static char **words_with(char **old, char *number)
 		n++;
 	out = calloc((size_t)n + 3, sizeof(*out));
 	for (i = 0; out && i < n; i++) {
-		if (!strcmp(old[i], OPTION))
+		if (!strcmp(old[i], OPTION) || !strcmp(old[i], "--behind"))
 			i++;
 		else
 			out[k++] = old[i];
@@ -220,8 +220,9 @@ static char **strings_of(const cJSON *list)
 }
 
 /*
- * The environment of a service that was started anew. Standard error is still what it was, and so is
- * the variable by which a service knows that it is the journal; systemd waits for the front alone.
+ * The environment of a service that was started anew. Standard error is still what it was, and so
+ * is the variable by which a service knows that it is the journal; systemd waits for the front
+ * alone.
  */
 static char **environment_of(const cJSON *list)
 {
@@ -244,13 +245,17 @@ static char **environment_of(const cJSON *list)
 void wh_handover_exec(int file)
 {
 	cJSON *all = cJSON_Parse(wh_monitor_state()), *with = cJSON_GetObjectItem(all, "next");
-	char number[16], **argv, **old = with ? strings_of(cJSON_GetObjectItem(with, "words")) : words;
-	char **env = with ? environment_of(cJSON_GetObjectItem(with, "environment")) : environ;
+	const char *path = with ? wh_taken_text(with, "program") : program;
+	char number[16], **argv, **old = words, **env = environ;
 
+	if (with) {
+		old = strings_of(cJSON_GetObjectItem(with, "words"));
+		env = environment_of(cJSON_GetObjectItem(with, "environment"));
+	}
 	snprintf(number, sizeof(number), "%d", file);
 	argv = old ? words_with(old, number) : NULL;
 	if (argv && env)
-		execve(with ? wh_taken_text(with, "program") : program, argv, env);
+		execve(path, argv, env);
 	free(argv);
 	cJSON_Delete(all);
 }
@@ -316,13 +321,15 @@ static bool is_same(int fd, const cJSON *file)
  */
 static void close_unnamed(void)
 {
-	const cJSON *file, *first;
+	const cJSON *file;
 	int fd;
 
 	cJSON_ArrayForEach(file, cJSON_GetObjectItem(state, "files")) {
-		first = cJSON_GetArrayItem(file, 0);
-		if (cJSON_GetArraySize(file) == 3 && first->valueint >= 0 && first->valueint < WH_MAX_FILES)
-			was[first->valueint] = is_same(first->valueint, file) ? NAMED : LOST;
+		if (cJSON_GetArraySize(file) != 3)
+			continue;
+		fd = cJSON_GetArrayItem(file, 0)->valueint;
+		if (fd >= 0 && fd < WH_MAX_FILES)
+			was[fd] = is_same(fd, file) ? NAMED : LOST;
 	}
 	for (fd = 3; fd < WH_MAX_FILES; fd++)
 		if (was[fd] != NAMED && !wh_monitor_has(fd))
@@ -388,8 +395,8 @@ static void tell(int asker)
 static void say_how(void)
 {
 	if (wh_monitor_died())
-		wh_say("error", "the server was killed by signal %d; this one goes on, with all tenants and programs",
-		       wh_monitor_died());
+		wh_say("error", "the server was killed by signal %d; this one goes on, with all "
+		       "tenants and programs", wh_monitor_died());
 	else if (wh_monitor_failure())
 		wh_say("error", "%s: %s; the server goes on as it is", program, strerror(wh_monitor_failure()));
 	else

@@ -26,7 +26,7 @@ bool wh_handover(int asker, char *err, size_t err_size);
  * was started anew. They are the state's part "next".
  */
 bool wh_handover_with(const cJSON *next, int asker, char *err, size_t err_size);
-/* In the monitor: becomes the installed program, with the state in this file. Returns if it fails. */
+/* In the monitor: becomes the installed program, with the state in this file. Returns: it fails. */
 void wh_handover_exec(int state);
 /* The state for a server that goes on when this one was killed, allocated; NULL: no memory. */
 char *wh_handover_text(void);

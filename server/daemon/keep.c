@@ -371,7 +371,8 @@ static bool request_of(const struct wh_conf *c, struct wh_tenant_request *r, cha
 }
 
 /* What the list does not say is as for a new tenant. */
-static bool set_limits(struct wh_tenant *t, const struct wh_limit_list *said, char *err, size_t err_size)
+static bool set_limits(struct wh_tenant *t, const struct wh_limit_list *said, char *err,
+		       size_t err_size)
 {
 	struct wh_limit_list all = { .has_host = 1, .host = wh_server.host_memory, .has_kernel = 1,
 				     .kernel_ms = wh_server.max_kernel_ms };

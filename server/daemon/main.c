@@ -86,8 +86,9 @@ static const char help[] =
 "  --protection       say what workers would have and lack here, and end\n"
 "  --daemon           go to the background once clients can connect; messages then go\n"
 "                     to DIR/server.log\n"
-"  --keep SECONDS     (in a unit of systemd, with KillMode=process) programs live through a restart: so\n"
-"                     long the server waits for the next start after the end of this process\n"
+"  --keep SECONDS     (in a unit of systemd) programs live through a restart: so long the server waits\n"
+"                     for the next start after the end of this process\n"
+"  --scope NAME       with --keep: the server runs in this scope of systemd's, which outlives the unit\n"
 "  --journal UNIT     messages go to the journal of this unit of systemd\n";
 
 /* --- Signals ------------------------------------------------------------------------ */
@@ -246,7 +247,8 @@ enum {
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
-	OPT_KEEP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
+	OPT_KEEP, OPT_SCOPE, OPT_BEHIND,
+	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
 	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
 };
 
@@ -271,9 +273,11 @@ static const struct option table[] = {
 	{ "protection", no_argument, NULL, OPT_PROTECTION },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "keep", required_argument, NULL, OPT_KEEP },
+	{ "scope", required_argument, NULL, OPT_SCOPE },
 	{ "journal", required_argument, NULL, OPT_JOURNAL },
 	{ "help", no_argument, NULL, 'h' },
 	/* Options that this program passes to itself. */
+	{ "behind", required_argument, NULL, OPT_BEHIND },
 	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "resumes", required_argument, NULL, OPT_RESUMES },
 	{ "started", required_argument, NULL, OPT_STARTED },
@@ -376,6 +380,12 @@ static int show_protection(void)
 	return 0;
 }
 
+/* What waits for the server to be ready, if it goes to the background (leave_terminal()). */
+static struct {
+	bool on;
+	int ready, null;
+} background = { .ready = -1 };
+
 static void set(int c)
 {
 	struct wh_tenant_files *tenant = &opt.worker.tenant;
@@ -412,6 +422,8 @@ static void set(int c)
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
 	case OPT_KEEP:		wh_server.keep_s = (unsigned int)number("--keep", optarg, 86400); break;
+	case OPT_SCOPE:		wh_server.scope = optarg; break;
+	case OPT_BEHIND:	background.ready = number("--behind", optarg, INT_MAX); break;
 	case OPT_JOURNAL:	wh_server.unit = optarg; break;
 	case 'h':		fputs(help, stdout); exit(0);
 	case OPT_SERVE:
@@ -500,18 +512,13 @@ static void parse(int argc, char **argv)
 		default_dir();
 }
 
-/* What waits for the server to be ready, if it goes to the background (leave_terminal()). */
-static struct {
-	bool on;
-	int ready, null;
-} background = { .ready = -1 };
-
 /* Runs in the monitor's child, and again in the next one if this one is killed. */
 static int serve(void)
 {
 	bool first = opt.state < 0 && !wh_monitor_state();
 	char err[600] = "";
 
+	wh_log_starts(first);
 	if (!wh_handover_read(opt.state, err, sizeof(err))) {
 		wh_say("error", "%s", err);
 		return 1;
@@ -606,7 +613,7 @@ int main(int argc, char **argv)
 	default:
 		wh_handover_start(argv);
 		background.on = opt.background && opt.state < 0;
-		if (wh_server.keep_s && opt.state < 0)
+		if (wh_server.keep_s && opt.state < 0 && background.ready < 0)
 			return wh_front(argv, serve_behind);
 		return start_monitor(serve);
 	}

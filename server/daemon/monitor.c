@@ -5,8 +5,8 @@
  * is closed for whoever waits for that. The state is in memory that both map.
  *
  * The monitor is told only by signals, which no program of a tenant may send it, and tells the
- * server of ends by a pipe. It reports a child before it reaps it. So who has read all reports knows
- * of each pid whether it is still that child's (wh_monitor_kill()).
+ * server of ends by a pipe. It reports a child before it reaps it. So who has read all reports
+ * knows of each pid whether it is still that child's (wh_monitor_kill()).
  */
 #define _GNU_SOURCE
 #include "daemon/monitor.h"
@@ -305,10 +305,11 @@ static void on_report(int fd, void *arg)
 bool wh_monitor_listen(void (*ended)(const struct wh_ended *e))
 {
 	on_ended = ended;
-	return wh_loop_add(m.report[0], on_report, NULL) && wh_loop_add(late.wake[0], on_late, NULL);
+	return wh_loop_add(m.report[0], on_report, NULL) &&
+	       wh_loop_add(late.wake[0], on_late, NULL);
 }
 
-/* Takes the next report, and waits for it. The monitor cannot be gone: this process would be, too. */
+/* Takes the next report, and waits for it. If the monitor were gone, so would this process be. */
 static bool await(struct wh_ended *e)
 {
 	struct pollfd p = { .fd = m.report[0], .events = POLLIN };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Declarations shared by the parts of wormhole-server: one process, one thread, one loop, below a
- * monitor. main.c owns the command line and the life of the process, monitor.c what lives on when it
- * is killed, children.c what it forks, loop.c its events,
+ * monitor. main.c owns the command line and the life of the process, monitor.c what lives on when
+ * it is killed, children.c what it forks, loop.c its events,
  * tenants.c tenants and workers, control.c the control socket, probe.c what the devices are,
  * judge.c the driver's own figures.
  */
@@ -39,7 +39,8 @@ struct wh_server {
 	/* bytes beyond a tenant's limit that are tolerated, since nobody can undo them */
 	uint64_t slack;
 	unsigned int period_ms;	/* time between two readings of the figures */
-	unsigned int keep_s;	/* seconds without a front (front.h) until it ends; 0: it has none */
+	unsigned int keep_s;	/* seconds without a front (front.h) until it ends; 0: none */
+	const char *scope;	/* of systemd's, in which the server runs then; NULL: none */
 	const char *unit;	/* whose journal gets the messages; NULL: none */
 	const char *worker_uid;	/* the first user of the tenants' own; "none"; NULL: chosen */
 	uint64_t host_memory;	/* of a tenant without a limit of its own; bytes, 0: no limit */
@@ -64,8 +65,8 @@ struct wh_isolation;
  */
 pid_t wh_fork(int keep);
 /*
- * The same for a job that goes on when the server is killed: wh_monitor_listen()'s function hears of
- * its end, of the server that there is then.
+ * The same for a job that goes on when the server is killed: wh_monitor_listen()'s function hears
+ * of its end, of the server that there is then.
  */
 pid_t wh_fork_lasting(int keep);
 /* Closes all descriptors above 2 but this one; -1: all. */
@@ -234,7 +235,8 @@ struct cJSON *wh_say_server(struct cJSON *out);
 struct cJSON *wh_say_usage(struct cJSON *out);
 bool wh_control_start(char *err, size_t err_size);
 void wh_control_stop(void);
-void wh_control_farewell(void);	/* last of all: who stands for the server (front.h) hears of its end */
+/* Last of all: who stands for the server (front.h) hears of its end. */
+void wh_control_farewell(void);
 
 /* --- sockets.c --------------------------------------------------------------------- */
 

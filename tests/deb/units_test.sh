@@ -117,7 +117,7 @@ await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
 
-plan 46
+plan 50
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
@@ -173,10 +173,24 @@ ok and_those_to_come_are_followed await_here follows
 is without_those_that_were "$(grep -c 'before\|two' "$tmp/follow")" 0
 exec 5>&-
 
+# Programs live through a restart, and through kill -9 of what is found.
+mkfifo "$root/tmp/live"
+inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready line alloc=4096 ready line alloc=4096 ready line alloc=4096 ready wait </tmp/live' >"$tmp/live" &
+exec 7>"$root/tmp/live"
+await_here grep -q ready "$tmp/live"
+goes_on() { echo >&7; await_here eval '[ "$(grep -cx ok "$tmp/live")" = '"$1"' ]'; }
+quietly 'systemctl restart wormhole'
+is it_can_be_restarted "$? $(state)" "0 active"
+ok while_a_program_computes_on goes_on 2
 was=$(inside 'systemctl show -P MainPID wormhole')
 quietly "kill -9 $was"
 ok killed_it_comes_back await "systemctl is-active wormhole && [ \$(systemctl show -P MainPID wormhole) != $was ]"
 like and_a_program_runs_again "$(runs)" "^vectorAdd: PASS"
+ok and_the_one_that_ran_runs_on goes_on 3
+quietly 'kill -9 "$(cat /run/wormhole/server.lock)"'
+ok also_when_the_server_is_killed goes_on 4
+exec 7>&-
+await '! pgrep -f -- --serve'
 quietly "wormhole stop"
 await '! systemctl is-active wormhole'
 is ended_by_its_own_command_it_stays_so "$(state) $(inside 'systemctl show -P NRestarts wormhole')" "inactive 1"
@@ -228,7 +242,7 @@ rm "$root/etc/systemd/system/wormhole-server@.service" "$root/etc/wormhole/gpu0.
 quietly 'systemctl daemon-reload; dpkg -i wormhole-host_*.deb'
 is an_upgrade_does_not_start_what_was_stopped "$(state)" inactive
 quietly 'systemctl enable --now wormhole'
-program_of_server() { inside 'stat -Lc %i "/proc/$(systemctl show -P MainPID wormhole)/exe"'; }
+program_of_server() { inside 'stat -Lc %i "/proc/$(cat /run/wormhole/server.lock)/exe"'; }
 was=$(program_of_server)
 mkfifo "$root/tmp/on"
 inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready line alloc=4096 ready wait </tmp/on' >"$tmp/client" &

@@ -124,7 +124,7 @@ static int32_t send_symrcm(const struct sample *m)
 {
 	struct wh_req_cusolverSpXcsrsymrcmHost *q = BEGIN(wh_req_cusolverSpXcsrsymrcmHost);
 
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->n = m->n;
 	q->nnzA = m->nnz;
 	q->descrA = descriptor(m->base);
@@ -138,7 +138,7 @@ static int32_t send_issym(const struct sample *m)
 	struct wh_req_cusolverSpXcsrissymHost *q = BEGIN(wh_req_cusolverSpXcsrissymHost);
 	int n = clamped(m->n, MOST), *p, i;
 
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->m = m->n;
 	q->nnzA = m->nnz;
 	q->descrA = descriptor(m->base);
@@ -163,7 +163,7 @@ static int32_t send_perm(const struct sample *m)
 {
 	struct wh_req_cusolverSpXcsrpermHost *q = BEGIN(wh_req_cusolverSpXcsrpermHost);
 
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->m = q->n = m->n;
 	q->nnzA = m->nnz;
 	q->descrA = descriptor(m->base);
@@ -219,7 +219,7 @@ static void test_sizes(void)
 	m.nnz = 2;
 	ok(!send_symrcm(&m) && reached, "and_the_right_numbers");
 	q = BEGIN(wh_req_cusolverSpXcsrsymrcmHost);
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->n = q->nnzA = 2;
 	q->descrA = descriptor(0);
 	q->hdr.null = 1u << 4;
@@ -227,7 +227,7 @@ static void test_sizes(void)
 	ok(ask(WH_CALL_cusolverSpXcsrsymrcmHost) == CUSOLVER_STATUS_INVALID_VALUE && !reached,
 	   "array_that_is_none");
 	q = BEGIN(wh_req_cusolverSpXcsrsymrcmHost);
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->n = q->nnzA = 2;
 	put_starts(&m);
 	put_columns(&m);
@@ -244,7 +244,7 @@ static int32_t send_analysis(unsigned int i)
 {
 	struct wh_req_cusolverSpXcsrluAnalysisHost *q = BEGIN(wh_req_cusolverSpXcsrluAnalysisHost);
 
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->n = analysed[i].n;
 	q->nnzA = analysed[i].nnz;
 	q->descrA = descriptor(analysed[i].base);
@@ -263,7 +263,7 @@ static int32_t send_matrix(unsigned int i, const struct sample *m, uint32_t call
 {
 	struct wh_req_cusolverSpDcsrluFactorHost *q = begin(0, fixed);
 
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->n = m->n;
 	q->nnzA = m->nnz;
 	q->descrA = descriptor(m->base);
@@ -296,7 +296,7 @@ static int32_t send_solve(unsigned int i, int n, bool wide)
 {
 	struct wh_req_cusolverSpDcsrluSolveHost *q = BEGIN(wh_req_cusolverSpDcsrluSolveHost);
 
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->n = n;
 	q->info = infos[i];
 	put(clamped(n, MOST), wide ? sizeof(double) : sizeof(float));
@@ -308,7 +308,7 @@ static int32_t send_arrays(unsigned int i, int n, int nnz, bool wide, int wrong)
 {
 	struct wh_req_cusolverSpDcsrluExtractHost *q = BEGIN(wh_req_cusolverSpDcsrluExtractHost);
 
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->info = infos[i];
 	q->descrL = q->descrU = descriptor(0);
 	q->P_count = q->Q_count = n;
@@ -442,7 +442,7 @@ static int32_t send_factors(uint64_t refactor, int wrong, int value)
 
 	if (wrong >= 0)
 		part[wrong][count[wrong] - 1] = value;
-	q->handle.h.id = refactor;
+	q->handle.id = refactor;
 	q->n = 3;
 	q->nnzA = q->nnzU = 4;
 	q->nnzL = 1;
@@ -501,7 +501,7 @@ static void test_long(void)
 	send_symrcm(&m);
 	q = BEGIN(wh_req_cusolverSpXcsrsymrcmHost);
 	q->hdr.call = WH_CALL_cusolverSpXcsrsymrcmHost;
-	q->handle.h.id = sparse;
+	q->handle.id = sparse;
 	q->n = q->nnzA = 2;
 	q->descrA = descriptor(0);
 	put_starts(&m);
