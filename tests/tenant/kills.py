@@ -165,6 +165,11 @@ class Server:
         """Another server may have gone on."""
         self.pid = int(read(os.path.join(self.folder, 'server.lock')))
 
+    def another(self, before):
+        """Has another server than that one gone on?"""
+        self.look()
+        return self.pid != before and parent(self.pid) == self.monitor
+
     def restart(self):
         """The permanent tenants are there again by themselves."""
         self.start()
@@ -293,13 +298,13 @@ class Kills:
 
     def kill_server(self, here):
         """Kills the server alone: another goes on, and no program notices."""
+        was = self.first.pid
         os.kill(self.first.pid, signal.SIGKILL)
         finish(here)
         failed = [p for p in here if not p.right()]
         if failed:
             raise Find('a program failed: ' + '; '.join(map(str, failed)))
-        self.first.look()
-        if parent(self.first.pid) != self.first.monitor:
+        if not until(lambda: self.first.another(was), ENDS):
             raise Find(f'no server has gone on: {self.first.log()[-300:]}')
 
     def kill_monitor(self, here):
