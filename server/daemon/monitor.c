@@ -378,13 +378,16 @@ static bool is_child(pid_t pid)
 	return parent == m.self;
 }
 
-/* A child that was reaped has been reported: to this server, or to the one before. */
+/*
+ * A child that was reaped has been reported: to this server, or to the one before, which may have
+ * ended before it read that.
+ */
 void wh_monitor_missing(pid_t pid)
 {
 	const struct wh_ended unknown = { .pid = pid };
 	struct wh_ended e;
 
-	if (!m.died || pid <= 0 || is_child(pid))
+	if (pid <= 0 || is_child(pid))
 		return;
 	while (take(&e))
 		keep_for_later(&e);

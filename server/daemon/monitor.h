@@ -47,9 +47,9 @@ void wh_monitor_wait(pid_t pid);
 /* Kills this child, unless it has ended: its pid may be another process's then. */
 void wh_monitor_kill(pid_t pid);
 
-/* --- In one that goes on after a killed one ---------------------------------------------- */
+/* --- In one that goes on after another one ----------------------------------------------- */
 
-/* The killed server may have heard of this child's end: then the loop hears of it again. */
+/* The server before may have been told of this child's end: then the loop hears of it, too. */
 void wh_monitor_missing(pid_t pid);
 /* Kills all of the monitor's children that the server does not know, and waits for their end. */
 void wh_monitor_kill_unknown(bool (*known)(pid_t pid));
