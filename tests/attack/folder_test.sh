@@ -56,7 +56,7 @@ for _ in 1 2 3 4 5 6 7 8; do
 	"$wormhole" stop --force --dir "$theirs" >/dev/null 2>&1
 done >"$tmp/said"
 is folder_of_another_user_is_refused "$(sort -u "$tmp/said")" \
-	"error: $theirs: belongs to user 30123 and not to the server's, 0; give a folder of yours by --dir"
+	"wormhole: error: $theirs: belongs to user 30123 and not to the server's, 0; give a folder of yours by --dir"
 is and_nothing_of_roots_is_given_away "$(mode "$tmp/victim") $(cat "$tmp/victim")" "600 0 mine"
 is nor_put_there "$(find "$theirs" -user 0)" ""
 mkdir -m 755 "$theirs/ours"
