@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The log of a server that systemd runs: journalctl reads it. server/daemon/service.c writes the
- * name of the server's unit.
+ * name of the server's unit, and of the scope in which it runs, if it has one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,19 +18,31 @@
 #include "journal.h"
 #include "wormhole.h"
 
+static char *scope;	/* the option for the server's scope; NULL: it has none */
+
+static char *read_option(FILE *f)
+{
+	char unit[NAME_MAX + 1], *option = NULL;
+	struct stat st;
+
+	if (fscanf(f, "%255s", unit) == 1 && !fstat(fileno(f), &st) &&
+	    asprintf(&option, "--%s=%s", st.st_uid ? "user-unit" : "unit", unit) < 0)
+		wh_no_memory();
+	return option;
+}
+
 char *wh_journal_of(const char *dir)
 {
-	char path[PATH_MAX], unit[NAME_MAX + 1] = "", *option = NULL;
-	struct stat st;
+	char path[PATH_MAX], *option;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/server.journal", dir);
 	f = fopen(path, "re");
 	if (!f)
 		return NULL;
-	if (fscanf(f, "%255s", unit) == 1 && !fstat(fileno(f), &st) &&
-	    asprintf(&option, "--%s=%s", st.st_uid ? "user-unit" : "unit", unit) < 0)
-		wh_no_memory();
+	option = read_option(f);
+	free(scope);
+	scope = read_option(f);
 	fclose(f);
 	return option;
 }
@@ -46,7 +58,8 @@ pid_t wh_journal_start(const char *unit, const char *after, int out)
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		dup2(out, STDOUT_FILENO);
-		execlp("journalctl", "journalctl", unit, "--output=short-iso", "--no-pager",
+		execlp("journalctl", "journalctl", unit, scope ? scope : unit,
+		       "--output=short-iso", "--no-pager",
 		       "--quiet", after ? "--follow" : "--show-cursor",
 		       after && *after ? option : after ? "--no-tail" : NULL, (char *)NULL);
 		wh_error("cannot run 'journalctl': %s; it comes with systemd", strerror(errno));

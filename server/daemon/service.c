@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A server that systemd runs: it tells systemd when clients can connect, and its standard error is
- * the journal. DIR/server.journal has the name of its unit, by which `wormhole logs` asks for its
- * messages. The file outlives the server, since its last messages are those that are asked for.
+ * the journal. DIR/server.journal has the name of its unit, and that of its scope (front.h), by
+ * which `wormhole logs` asks for its messages: the journal has them as the scope's. The file
+ * outlives the server, since its last messages are those that are asked for.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -33,7 +34,8 @@ static bool stderr_is_journal(void)
 static bool write_unit(const char *path, const char *unit)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	bool done = fd >= 0 && dprintf(fd, "%s\n", unit) > 0;
+	bool done = fd >= 0 && dprintf(fd, "%s\n", unit) > 0 &&
+		    (!wh_server.scope || dprintf(fd, "%s.scope\n", wh_server.scope) > 0);
 
 	if (fd >= 0)
 		close(fd);

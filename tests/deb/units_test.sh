@@ -160,14 +160,15 @@ inside 'wormhole run --mem 64M --tenant alpha -- /opt/client alloc=4096 ready wa
 exec 5>"$root/tmp/stay"
 await_here grep -q ready "$tmp/client"
 worker=$(pgrep -f -- --serve)
-says() { echo "$1" >"/proc/$worker/fd/2"; await "journalctl -u wormhole | grep -q 'worker of alpha: $1'"; }
+journal='journalctl -u wormhole -u wormhole-programs.scope'
+says() { echo "$1" >"/proc/$worker/fd/2"; await "$journal | grep -q 'worker of alpha: $1'"; }
 ok its_messages_are_in_the_journal says before
 is and_in_no_file "$(ls "$root/run/wormhole/server.log" 2>/dev/null)" ""
-is with_their_levels "$(inside 'journalctl -u wormhole -p warning -o cat' | grep -c 'info: ')" 0
+is with_their_levels "$(inside "$journal"' -p warning -o cat' | grep -c 'info: ')" 0
 like wormhole_logs_finds_them "$(inside 'wormhole logs')" 'worker of alpha: before$'
 is and_a_tenants_alone "$(inside 'wormhole logs alpha' | sed 's/.*]: //')" "worker of alpha: before"
 is the_last_of_them_are_counted "$(says two; inside 'wormhole logs alpha --lines 1' | sed 's/.*]: //')" "worker of alpha: two"
-inside 'wormhole logs alpha --follow --lines 0' >"$tmp/follow" &
+inside 'wormhole logs alpha --follow --lines 0' >"$tmp/follow" 5>&- &
 follows() { echo after >"/proc/$worker/fd/2"; grep -q 'worker of alpha: after$' "$tmp/follow"; }
 ok and_those_to_come_are_followed await_here follows
 is without_those_that_were "$(grep -c 'before\|two' "$tmp/follow")" 0
@@ -190,8 +191,7 @@ ok and_the_one_that_ran_runs_on goes_on 3
 quietly 'kill -9 "$(cat /run/wormhole/server.lock)"'
 ok also_when_the_server_is_killed goes_on 4
 exec 7>&-
-await '! pgrep -f -- --serve'
-quietly "wormhole stop"
+quietly 'wormhole stop --when-idle'
 await '! systemctl is-active wormhole'
 is ended_by_its_own_command_it_stays_so "$(state) $(inside 'systemctl show -P NRestarts wormhole')" "inactive 1"
 quietly 'systemctl start multi-user.target'
@@ -235,7 +235,7 @@ quietly 'systemctl daemon-reload; systemctl start wormhole-server@other'
 is where_it_is_a_server_vm_without_options_is_let_be "$? $(inside 'systemctl show -P ConditionResult wormhole-server@other')" "0 no"
 quietly 'systemctl start wormhole-server@gpu0'
 ok one_that_cannot_start_fails await 'systemctl is-failed wormhole-server@gpu0'
-like and_its_options_are_words "$(inside 'journalctl -u wormhole-server@gpu0')" 'server start: .* --window is needed'
+like and_its_options_are_words "$(inside 'journalctl -u wormhole-server@gpu0')" 'wormhole: error: .* --window is needed'
 rm "$root/etc/systemd/system/wormhole-server@.service" "$root/etc/wormhole/gpu0.conf"
 
 # --- Upgrade and removal -------------------------------------------------------------------------
