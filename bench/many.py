@@ -80,6 +80,7 @@ class Host:
             assert not status, f"wormhole serve ended with {status}: {said.read().strip()}"
         with open(self.dir + "/server.lock", encoding="utf-8") as f:
             self.pid = int(f.read())
+        self.monitor = field(f"/proc/{self.pid}/status", "PPid")
         self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.connect(self.dir + "/control.sock")
 
@@ -104,24 +105,29 @@ class Host:
         return {t["tenant"] for t in self.ask(op="list")["tenants"]} - {"default"}
 
     def children(self):
-        """Return all children except the one that holds the namespace of the server's users."""
-        with open(f"/proc/{self.pid}/task/{self.pid}/children", encoding="utf-8") as f:
-            return [int(p) for p in f.read().split() if not is_holder(p)]
+        """Return all children of server and monitor, but for the server itself and the one that holds
+        the namespace of its users."""
+        found = []
+        for pid in self.pid, self.monitor:
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+                found += [int(p) for p in f.read().split() if int(p) != self.pid and not is_holder(p)]
+        return found
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def bytes(self):
-        """Return the server's proportional memory of its own, without the program and its
-        libraries: their share depends on how many processes run them."""
+        """Return the proportional memory of server and monitor of their own, without the program and
+        its libraries: their share depends on how many processes run them."""
         sum_kib, own = 0, False
-        with open(f"/proc/{self.pid}/smaps", encoding="utf-8") as f:
-            for line in f:
-                words = line.split(maxsplit=5)
-                if not words[0].endswith(":"):
-                    own = len(words) < 6 or words[5].startswith(("[", self.dir + "/"))
-                elif own and words[0] == "Pss:":
-                    sum_kib += int(words[1])
+        for pid in self.pid, self.monitor:
+            with open(f"/proc/{pid}/smaps", encoding="utf-8") as f:
+                for line in f:
+                    words = line.split(maxsplit=5)
+                    if not words[0].endswith(":"):
+                        own = len(words) < 6 or words[5].startswith(("[", self.dir + "/", "/dev/zero"))
+                    elif own and words[0] == "Pss:":
+                        sum_kib += int(words[1])
         return 1024 * sum_kib
 
     def wakeups(self):
@@ -129,7 +135,7 @@ class Host:
 
     def kill(self):
         self.control.close()
-        os.kill(self.pid, signal.SIGKILL)
+        os.kill(self.monitor, signal.SIGKILL)   # and with it the server
         assert await_true(self.is_gone)
 
     def is_gone(self):
