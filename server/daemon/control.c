@@ -79,6 +79,21 @@ static void *counted_malloc(size_t size)
 	return p;
 }
 
+char *wh_control_whole(char *(*make)(int), int with)
+{
+	bool before = no_memory, whole;
+	char *text;
+
+	no_memory = false;
+	text = make(with);
+	whole = !no_memory;
+	no_memory = before;
+	if (whole)
+		return text;
+	free(text);
+	return NULL;
+}
+
 static bool say(const struct connection *c, const char *text)
 {
 	union {

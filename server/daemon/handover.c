@@ -155,7 +155,7 @@ static char *text_of(int asker)
 
 char *wh_handover_text(void)
 {
-	return text_of(-1);
+	return wh_control_whole(text_of, -1);
 }
 
 /* Returns a descriptor that passes an exec, or -1 with errno. */
@@ -270,7 +270,7 @@ bool wh_handover(int asker, char *err, size_t err_size)
 		return false;
 	wh_log_flush();
 	planned = true;
-	text = text_of(asker);
+	text = wh_control_whole(text_of, asker);
 	planned = false;
 	fd = write_state(text);
 	if (fd >= 0 && wh_monitor_put(text)) {

@@ -184,6 +184,9 @@ static void become(void)
 	int state = m.shared->become;
 
 	m.shared->become = 0;
+	/* Whoever wants an end gets it from the next program: a blocked signal passes the exec. */
+	if (m.stop)
+		raise(SIGTERM);
 	wh_handover_exec(state);
 	m.failure = errno;
 	close(state);

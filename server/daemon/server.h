@@ -235,6 +235,8 @@ struct cJSON *wh_say_server(struct cJSON *out);
 struct cJSON *wh_say_usage(struct cJSON *out);
 bool wh_control_start(char *err, size_t err_size);
 void wh_control_stop(void);
+/* Returns the JSON text that make(with) returns, or NULL if memory ran out for a part of it. */
+char *wh_control_whole(char *(*make)(int with), int with);
 /* Last of all: who stands for the server (front.h) hears of its end. */
 void wh_control_farewell(void);
 

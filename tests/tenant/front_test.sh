@@ -10,8 +10,11 @@
 # start_service OPTIONS... starts it as systemd would, and waits until it is ready.
 start_service() {
 	rm -f "$tmp/notified"
-	NOTIFY_SOCKET=$tmp/notify "$wormhole" serve --backend softgpu --part-size 16M --state none "$@" \
-		>"$tmp/serve" 2>&1 3>&- &
+	# It must not hold the clients' standard inputs open.
+	(
+		for f in $(seq 3 "$fd"); do eval "exec $f>&-"; done
+		NOTIFY_SOCKET=$tmp/notify exec "$wormhole" serve --backend softgpu --part-size 16M --state none "$@"
+	) >"$tmp/serve" 2>&1 &
 	service=$!
 	await test -s "$tmp/notified"
 }
