@@ -105,14 +105,16 @@ static bool attach(int fd, char **words)
  */
 __attribute__((noreturn)) static void run_in_scope(char **words, int ready)
 {
-	char *const front[] = { "systemd-run", "--scope", "--quiet", "--collect", "-pDelegate=yes",
-				"--unit", (char *)wh_server.scope, "--", NULL };
+	char *const front[] = {
+		"systemd-run", geteuid() ? "--user" : "--system", "--scope", "--quiet", "--collect",
+		"-pDelegate=yes", "--unit", (char *)wh_server.scope, "--", NULL
+	};
 	char program[PATH_MAX], number[16], **argv;
 	int n = 0, i;
 
 	while (words[n])
 		n++;
-	argv = calloc((size_t)n + 12, sizeof(*argv));
+	argv = calloc((size_t)n + 14, sizeof(*argv));
 	n = (int)readlink("/proc/self/exe", program, sizeof(program) - 1);
 	if (argv && n > 0) {
 		program[n] = 0;
