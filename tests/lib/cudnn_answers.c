@@ -126,7 +126,7 @@ static void sequences(void)
 static void backend(void)
 {
 	int64_t uid = 5, align = 16, dims[4] = { 1, 2, 3, 4 }, strides[4] = { 24, 12, 4, 1 },
-		got[8], n = -1;
+		got[8] = { 0 }, n = -1;
 	cudnnBackendDescriptor_t tensor, pack, relu, op;
 	cudnnPointwiseMode_t mode = CUDNN_POINTWISE_RELU_FWD;
 	cudnnDataType_t type = CUDNN_DATA_FLOAT;
