@@ -90,16 +90,16 @@ static bool program_knows(char *err, size_t err_size)
 static cJSON *files;
 static bool planned;
 
+/* A text, since the state is written often and cJSON takes long for large numbers. */
 static cJSON *file_of(int fd)
 {
 	struct stat st = { 0 };
-	cJSON *o = cJSON_CreateArray();
+	char text[64];
 
 	fstat(fd, &st);
-	cJSON_AddItemToArray(o, cJSON_CreateNumber(fd));
-	cJSON_AddItemToArray(o, cJSON_CreateNumber((double)st.st_dev));
-	cJSON_AddItemToArray(o, cJSON_CreateNumber((double)st.st_ino));
-	return o;
+	snprintf(text, sizeof(text), "%d:%lx:%lx", fd, (unsigned long)st.st_dev,
+		 (unsigned long)st.st_ino);
+	return cJSON_CreateString(text);
 }
 
 void wh_leave_fd(cJSON *o, const char *key, int fd)
@@ -303,12 +303,11 @@ bool wh_handover_with(const cJSON *o, int asker, char *err, size_t err_size)
 /* What became of a descriptor of the server before. */
 static enum { NOT_NAMED, NAMED, LOST } was[WH_MAX_FILES];
 
-static bool is_same(int fd, const cJSON *file)
+static bool is_same(int fd, unsigned long dev, unsigned long ino)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && (double)st.st_dev == cJSON_GetArrayItem(file, 1)->valuedouble &&
-	       (double)st.st_ino == cJSON_GetArrayItem(file, 2)->valuedouble;
+	return !fstat(fd, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
 /*
@@ -321,16 +320,15 @@ static bool is_same(int fd, const cJSON *file)
  */
 static void close_unnamed(void)
 {
+	unsigned long dev, ino;
 	const cJSON *file;
 	int fd;
 
-	cJSON_ArrayForEach(file, cJSON_GetObjectItem(state, "files")) {
-		if (cJSON_GetArraySize(file) != 3)
-			continue;
-		fd = cJSON_GetArrayItem(file, 0)->valueint;
-		if (fd >= 0 && fd < WH_MAX_FILES)
-			was[fd] = is_same(fd, file) ? NAMED : LOST;
-	}
+	cJSON_ArrayForEach(file, cJSON_GetObjectItem(state, "files"))
+		if (cJSON_IsString(file) &&
+		    sscanf(file->valuestring, "%d:%lx:%lx", &fd, &dev, &ino) == 3 &&
+		    fd >= 0 && fd < WH_MAX_FILES)
+			was[fd] = is_same(fd, dev, ino) ? NAMED : LOST;
 	for (fd = 3; fd < WH_MAX_FILES; fd++)
 		if (was[fd] != NAMED && !wh_monitor_has(fd))
 			close(fd);

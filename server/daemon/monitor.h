@@ -57,7 +57,10 @@ void wh_monitor_kill_unknown(bool (*known)(pid_t pid));
 /* --- What outlives a server ---------------------------------------------------------------- */
 
 void wh_monitor_ready(void);	/* clients can connect */
-/* What a next server would have to know has changed. */
+/*
+ * What a next server would have to know has changed. Not so if something has only ended: the next
+ * server finds by itself that a file is closed, or a process gone.
+ */
 void wh_monitor_changed(void);
 /* Saves it, if so: after this, the change outlives the server. */
 void wh_monitor_save(void);

@@ -119,7 +119,6 @@ static void forget(struct tenant_worker *w)
 {
 	close(w->part);
 	*w = (struct tenant_worker){ 0 };
-	wh_monitor_changed();
 }
 
 /* Nobody has the pages any more: the account is free when they are gone. */

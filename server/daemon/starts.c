@@ -152,7 +152,6 @@ void wh_start_over(struct wh_tenant *t, int account)
 	wh_loop_remove(w->started);
 	close(w->started);
 	w->started = 0;
-	wh_monitor_changed();
 	if (t->starting-- == most_starts() && t->listener >= 0)
 		wh_loop_pause(t->listener, false);
 }
