@@ -111,7 +111,8 @@ bool wh_uid_become(uid_t uid);
 #define WH_UID_RANGE	(WH_MAX_TENANTS + 1)
 /*
  * Returns the first number of a range that no server with another /run uses. `ranges` ranges, one
- * behind the other, begin at `first`. 0: there is none. `file` holds the locks, or is -1.
+ * behind the other, begin at `first`. 0: there is none (errno 0), or errno says why not. `file`
+ * holds the locks, or is -1.
  */
 uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges);
 void wh_uid_range_give(void);

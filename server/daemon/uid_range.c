@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define WAIT_MS		10000	/* for other servers that start, each of which takes a moment */
 #define PATIENCE	128	/* tries for the one range that was named, in two seconds */
 
 enum { FREE, HAD, UNKNOWN };
@@ -191,13 +192,33 @@ static void pause_a_while(void)
 	nanosleep(&t, NULL);
 }
 
+/*
+ * Servers with this file take ranges one at a time. One that hangs meanwhile must not make all
+ * others wait for ever. False: errno.
+ */
+static bool lock_in_time(int file)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	int ms;
+
+	for (ms = 0; !lock(file, 0, F_WRLCK, F_OFD_SETLK); ms += 10) {
+		if (errno != EAGAIN && errno != EACCES)
+			return false;
+		if (ms >= WAIT_MS) {
+			errno = ETIMEDOUT;
+			return false;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges)
 {
 	unsigned int i, tries, most = ranges > 1 ? 3 : PATIENCE;
 	uid_t got = 0;
 
-	/* Servers with this file take ranges one at a time. */
-	if (file >= 0 && !lock(file, 0, F_WRLCK, F_OFD_SETLKW))
+	if (file >= 0 && !lock_in_time(file))
 		return 0;
 	for (tries = 0; !got && tries < most; tries++) {
 		for (i = 0; !got && i < ranges; i++)
@@ -208,5 +229,6 @@ uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges)
 	}
 	if (file >= 0)
 		lock(file, 0, F_UNLCK, F_OFD_SETLK);
+	errno = 0;
 	return got;
 }

@@ -171,6 +171,12 @@ static bool take_range(const char *option, uid_t first, struct wh_protection *p,
 	if (!n)
 		return false;
 	uids.first = wh_uid_range_take(uids.lock, first, n);
+	if (!uids.first && errno) {
+		snprintf(err, err_size, LOCK_FILE ": %s", errno == ETIMEDOUT ?
+			 "another server has had it locked for 10 s, while it starts; end that one "
+			 "(`fuser " LOCK_FILE "' has its pid)" : strerror(errno));
+		return false;
+	}
 	if (!uids.first) {
 		snprintf(err, err_size, "users from %u on: a server that sees another /run gives them out; "
 			 "name others by --worker-uid N, or let the two have the same /run", first);
