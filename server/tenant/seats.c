@@ -137,22 +137,27 @@ int wh_seats_take_over(struct wh_seats *s, int seat, int fd)
 	return s->seat[seat].page ? 0 : -errno;
 }
 
-void wh_seats_only_taken(struct wh_seats *s)
+/* Takes a seat from the board, and removes its file, which may still be open here. */
+static void vacate(struct wh_seats *s, int seat)
 {
 	char name[WH_SEAT_NAME];
 	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		wh_seats_share(s, seat, d, 0);
+	wh_seat_name(name, s->board->seat[seat].tenant_id);
+	__atomic_store_n(&s->board->seat[seat].tenant_id, 0, __ATOMIC_RELEASE);
+	set_top(s);
+	unlinkat(s->dir, name, 0);
+}
+
+void wh_seats_only_taken(struct wh_seats *s)
+{
 	int i;
 
-	for (i = 0; i < (int)WH_SEATS; i++) {
-		if (s->seat[i].page || !s->board->seat[i].tenant_id)
-			continue;
-		for (d = 0; d < WH_TENANT_DEVICES; d++)
-			wh_seats_share(s, i, d, 0);
-		wh_seat_name(name, s->board->seat[i].tenant_id);
-		unlinkat(s->dir, name, 0);
-		__atomic_store_n(&s->board->seat[i].tenant_id, 0, __ATOMIC_RELEASE);
-	}
-	set_top(s);
+	for (i = 0; i < (int)WH_SEATS; i++)
+		if (!s->seat[i].page && s->board->seat[i].tenant_id)
+			vacate(s, i);
 }
 
 void wh_seats_remove(struct wh_seats *s, const char *dir)
@@ -194,19 +199,11 @@ int wh_seats_take(struct wh_seats *s, uint64_t tenant_id)
 
 void wh_seats_give(struct wh_seats *s, int seat)
 {
-	char name[WH_SEAT_NAME];
-	unsigned int d;
-
 	if (seat < 0 || !s->seat[seat].page)
 		return;
-	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		wh_seats_share(s, seat, d, 0);
-	wh_seat_name(name, s->board->seat[seat].tenant_id);
-	__atomic_store_n(&s->board->seat[seat].tenant_id, 0, __ATOMIC_RELEASE);
-	set_top(s);
+	vacate(s, seat);
 	munmap(s->seat[seat].page, sizeof(*s->seat[seat].page));
 	close(s->seat[seat].fd);
-	unlinkat(s->dir, name, 0);
 	s->seat[seat].page = NULL;
 }
 
