@@ -46,22 +46,21 @@ void wh_close_others(int keep)
 	close_from_to(kept + 1, ~0U, 0);
 }
 
-pid_t wh_fork(int keep)
+static pid_t forked(pid_t pid, int keep)
 {
-	pid_t pid = fork();
-
 	if (!pid)
 		wh_close_others(keep);
 	return pid;
 }
 
+pid_t wh_fork(int keep)
+{
+	return forked(fork(), keep);
+}
+
 pid_t wh_fork_lasting(int keep)
 {
-	pid_t pid = wh_monitor_fork(-1);
-
-	if (!pid)
-		wh_close_others(keep);
-	return pid;
+	return forked(wh_monitor_fork(-1), keep);
 }
 
 void wh_close_in_child(void)

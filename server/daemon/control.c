@@ -39,12 +39,11 @@ struct connection {
 	int file;		/* a descriptor that goes with the answer; -1: none */
 	bool stop;		/* end the server once the answer is sent */
 	bool waits;		/* its request is not answered yet */
-	bool front;		/* it stands for the server (front.h) */
 	struct wh_tenant *kept;	/* the tenant that the connection keeps; NULL: none */
 };
 
 static int listener = -1, connections;
-static struct connection *front;	/* NULL: none */
+static struct connection *front;	/* stands for the server (front.h); NULL: none does */
 static char path[WH_SOCKET_PATH];
 
 /* --- Answers ---------------------------------------------------------------------- */
@@ -405,13 +404,12 @@ static cJSON *attach(struct connection *c, const cJSON *o)
 
 	if (front || !wh_server.keep_s)
 		return failure("another server answers there");
-	c->front = true;
+	front = c;
 	if (cJSON_GetObjectItemCaseSensitive(o, "words")) {
 		wh_handover_with(o, c->fd, err, sizeof(err));
-		c->front = false;
+		front = NULL;
 		return failure(err);
 	}
-	front = c;
 	wh_front_here();
 	return success();
 }
@@ -513,7 +511,7 @@ static bool answer_saved(struct connection *c, cJSON *o)
 	wh_monitor_save();
 	sent = answer(c, o);
 	c->waits = false;
-	if (c->kept || c->front)
+	if (c->kept || c == front)
 		wh_monitor_changed();
 	return sent;
 }
@@ -618,9 +616,9 @@ void wh_control_leave(cJSON *o)
 	connected = cJSON_AddArrayToObject(o, "connections");
 	for (at = 0; (fd = wh_loop_next(&at, on_packet, &arg)) >= 0;) {
 		c = arg;
-		if (all || c->kept || c->front)
+		if (all || c->kept || c == front)
 			cJSON_AddBoolToObject(leave_kept(connected, fd, c->kept, c->waits && !all),
-					      "front", c->front);
+					      "front", c == front);
 	}
 	ends = cJSON_AddArrayToObject(o, "processes");
 	for (at = 0; (fd = wh_loop_next(&at, on_process_end, &arg)) >= 0;)
@@ -629,7 +627,7 @@ void wh_control_leave(cJSON *o)
 
 static bool take_connection(int fd, struct wh_tenant *t, bool stands)
 {
-	struct connection c = { .fd = fd, .file = -1, .kept = t, .front = stands }, *kept;
+	struct connection c = { .fd = fd, .file = -1, .kept = t }, *kept;
 
 	kept = may_control(fd, &c.peer) ? take(&c) : NULL;
 	if (!kept)

@@ -18,10 +18,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/handover.h"
 #include "daemon/server.h"
 #include "tenant/control.h"
 
@@ -31,15 +31,10 @@ extern char **environ;
 
 static int reach(void)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char path[PATH_MAX];
 
-	snprintf(a.sun_path, sizeof(a.sun_path), "%.90s/" WH_CONTROL_SOCKET, wh_server.dir);
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof(a))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	snprintf(path, sizeof(path), "%s/" WH_CONTROL_SOCKET, wh_server.dir);
+	return wh_dial(path);
 }
 
 static cJSON *list_of(char **words)
@@ -53,15 +48,12 @@ static cJSON *list_of(char **words)
 
 static char *request_of(char **words)
 {
-	char program[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	cJSON *o = cJSON_CreateObject();
 	char *text;
 
-	program[n > 0 ? n : 0] = 0;
 	cJSON_AddStringToObject(o, "op", "attach");
 	if (words) {
-		cJSON_AddStringToObject(o, "program", program);
+		cJSON_AddStringToObject(o, "program", wh_handover_program());
 		cJSON_AddItemToObject(o, "words", list_of(words));
 		cJSON_AddItemToObject(o, "environment", list_of(environ));
 	}
@@ -109,18 +101,16 @@ __attribute__((noreturn)) static void run_in_scope(char **words, int ready)
 		"systemd-run", geteuid() ? "--user" : "--system", "--scope", "--quiet", "--collect",
 		"-pDelegate=yes", "--unit", (char *)wh_server.scope, "--", NULL
 	};
-	char program[PATH_MAX], number[16], **argv;
+	char number[16], **argv;
 	int n = 0, i;
 
 	while (words[n])
 		n++;
 	argv = calloc((size_t)n + 14, sizeof(*argv));
-	n = (int)readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (argv && n > 0) {
-		program[n] = 0;
+	if (argv) {
 		for (n = 0; front[n]; n++)
 			argv[n] = front[n];
-		argv[n++] = program;
+		argv[n++] = (char *)wh_handover_program();
 		for (i = 1; words[i]; i++)
 			argv[n++] = words[i];
 		snprintf(number, sizeof(number), "%d", ready);

@@ -63,6 +63,11 @@ void wh_handover_start(char **argv)
 	program[n > 0 ? n : 0] = 0;
 }
 
+const char *wh_handover_program(void)
+{
+	return program;
+}
+
 /* Runs the installed program to hear whether it understands this one. */
 static bool program_knows(char *err, size_t err_size)
 {

@@ -14,6 +14,7 @@
 
 /* Call this once: the words that the program was started with. */
 void wh_handover_start(char **argv);
+const char *wh_handover_program(void);	/* its path, since then */
 /* Does this program understand a state of that version? */
 bool wh_handover_knows(const char *version);
 /*

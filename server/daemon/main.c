@@ -111,7 +111,6 @@ static void on_ended(const struct wh_ended *e)
 	wh_tenants_reap(e->pid, e->status);
 }
 
-
 static void on_signal(int fd, void *arg)
 {
 	struct signalfd_siginfo info;
@@ -190,14 +189,11 @@ static void close_terminal(int ready, int null)
 
 static bool answers(const char *path)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool alive;
+	int fd = wh_dial(path);
 
-	memcpy(a.sun_path, path, strlen(path) + 1);
-	alive = connect(fd, (const struct sockaddr *)&a, sizeof(a)) == 0;
-	close(fd);
-	return alive;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 /* A tenant has up to eight descriptors open here, and one for each worker. */
@@ -566,9 +562,8 @@ static int start_monitor(int (*run)(void))
 	/*
 	 * Readers of the caller's open files wait for the caller's end, and must not wait for ours.
 	 */
-	if (background.on)
-		wh_close_others(-1);
 	if (background.on) {
+		wh_close_others(-1);
 		background.null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		background.ready = background.null < 0 ? -1 : leave_terminal();
 	}

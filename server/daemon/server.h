@@ -256,6 +256,8 @@ int wh_take_lock(int fd);
  * descriptor, or -1 with errno.
  */
 int wh_listen(const char *path, mode_t mode, uid_t uid);
+/* Connects to such a socket. Returns the descriptor, or -1. */
+int wh_dial(const char *path);
 /* Takes the folder's lock: each folder has one living server. False with one line in err. */
 bool wh_lock_dir(const char *dir, char *err, size_t err_size);
 void wh_unlock_dir(void);

@@ -204,6 +204,20 @@ int wh_listen(const char *path, mode_t mode, uid_t uid)
 	return fd;
 }
 
+int wh_dial(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s", path) >= (int)sizeof(a.sun_path))
+		return -1;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 || !connect(fd, (const struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static bool make_dir(const char *dir)
 {
 	char parent[WH_SOCKET_PATH], *slash;
