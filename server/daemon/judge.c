@@ -69,7 +69,7 @@ static void close_reader(void)
 static void use_figures(const struct wh_figures *f)
 {
 	wh_judge_use(&judge, f);
-	wh_contexts_look();
+	wh_contexts_charged();
 }
 
 static void on_figures(int fd, void *arg)

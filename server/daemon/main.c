@@ -597,7 +597,8 @@ int main(int argc, char **argv)
 		opt.worker.part_size = wh_server.part_size;
 		return wh_shm_serve(&opt.worker);
 	case PROBE:
-		return wh_probe_main(wh_server.backend, wh_server.sm_group, opt.worker.protect, 3);
+		return wh_probe_main(wh_server.backend, wh_server.nvml, wh_server.sm_group,
+				     opt.worker.protect, 3);
 	case VERSIONS:
 		return wh_versions_main(wh_server.backend, opt.worker.protect, 3);
 	case PROTECTION:

@@ -19,18 +19,23 @@
 #include "figures/figures.h"
 
 /*
- * Runs with a worker's protections, so that what a worker could not load or open shows at the
+ * nvml: "" is none that somebody has chosen. Runs with a worker's protections, so that what a worker could not load or open shows at the
  * start.
  */
-int wh_probe_main(const char *backend, uint32_t sm_group, enum wh_protect protect, int fd)
+int wh_probe_main(const char *backend, const char *nvml, uint32_t sm_group,
+		  enum wh_protect protect, int fd)
 {
 	static struct wh_devices_report r;
+	struct wh_contexts_report c;
 
 	if (!wh_shm_protect(protect, backend, -1, false, r.error, sizeof(r.error)) &&
 	    wh_devices_load(backend, &r) &&
 	    !wh_shm_protect(protect, backend, -1, true, r.error, sizeof(r.error)))
 		wh_devices_ask(backend, sm_group, &r);
-	return write(fd, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
+	if (write(fd, &r, sizeof(r)) != sizeof(r) || r.error[0])
+		return 1;
+	wh_contexts_measure(*nvml ? nvml : NULL, backend, &r, &c);
+	return write(fd, &c, sizeof(c)) == sizeof(c) ? 0 : 1;
 }
 
 /* --- In the server ---------------------------------------------------------------- */
@@ -39,8 +44,9 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 {
 	char groups[16];
 	char *argv[] = { "wormhole-probe", "--probe", "--backend", (char *)s->backend, "--protect",
-			 (char *)wh_isolation_protect(false),
-			 s->sm_group ? "--sm-group" : NULL, groups, NULL };
+			 (char *)wh_isolation_protect(false), "--nvml",
+			 (char *)(s->nvml ? s->nvml : ""), s->sm_group ? "--sm-group" : NULL,
+			 groups, NULL };
 	static struct wh_devices_report r;
 	struct wh_isolation as;
 	int pair[2];
@@ -60,6 +66,9 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 		snprintf(err, err_size, "cannot ask the backend for its devices: %s", strerror(errno));
 	close(pair[1]);
 	good = pid > 0 && wh_devices_receive(pair[0], s->backend, &r);
+	if (good && !wh_contexts_receive(pair[0], &r))
+		wh_say("warn", "the driver did not say what a context takes of a device: a tenant may get a "
+		       "limit of memory that is too small for any program");
 	close(pair[0]);
 	/*
 	 * The process's user is free for the next one when no process has it, not even one that

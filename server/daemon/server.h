@@ -266,7 +266,8 @@ void wh_unlock_dir(void);
 
 /* Asks the backend, in a process of its own, which devices there are. */
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
-int wh_probe_main(const char *backend, uint32_t sm_group, enum wh_protect protect, int fd);
+int wh_probe_main(const char *backend, const char *nvml, uint32_t sm_group,
+		  enum wh_protect protect, int fd);
 
 /* --- versions.c ----------------------------------------------------------------- */
 
@@ -294,19 +295,19 @@ bool wh_faults_seen(void);	/* since the last call */
 bool wh_notes_write(char *err, size_t err_size);
 void wh_notes_remove(void);
 
+/* --- contexts.c ------------------------------------------------------------------------ */
+
+/* The driver's figures come, so contexts are charged. */
+void wh_contexts_charged(void);
+/* Would a program of the tenant have a context under these limits? False with one line in err. */
+bool wh_contexts_fit(const struct wh_tenant *t, const struct wh_device_limit *limit, char *err,
+		     size_t err_size);
+
 /* --- judge.c --------------------------------------------------------------------------- */
 
 bool wh_judge_start(void);
 bool wh_judge_reap(pid_t pid, int status);	/* true: it was the reader */
 void wh_judge_stop(void);
-/* --- contexts.c --- */
-
-/* Reads what workers have measured, whenever the driver's figures come. */
-void wh_contexts_look(void);
-/* Would a program of the tenant have a context under these limits? False with one line in err. */
-bool wh_contexts_fit(const struct wh_tenant *t, const struct wh_device_limit *limit, char *err,
-		     size_t err_size);
-
 pid_t wh_judge_pid(void);	/* the process that reads the figures; 0: none */
 /* What the driver last said of a device. */
 const struct wh_device_figures *wh_judge_device(unsigned int device);

@@ -38,11 +38,29 @@ bool wh_devices_load(const char *backend, struct wh_devices_report *r);
  */
 bool wh_devices_ask(const char *backend, uint32_t sm_group, struct wh_devices_report *r);
 
+/* What a context takes of each device, in bytes; 0: not known. */
+struct wh_contexts_report {
+	uint64_t bytes[WH_TENANT_DEVICES];
+};
+
+/*
+ * For the process that asks, after wh_devices_ask(): makes a context on each device, one after the
+ * other, which takes a GPU 0.2 s, and reads by NVML what it takes. `library` is as for
+ * wh_figures_main().
+ */
+void wh_contexts_measure(const char *library, const char *backend,
+			 const struct wh_devices_report *r, struct wh_contexts_report *out);
+
 /*
  * For the owner: reads the report, and bounds the values in it. False: none came in time, or it
  * reports an error; r->error then has a line.
  */
 bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r);
+/*
+ * For the owner, after that: reads what contexts take into r->device[].context. A driver that does
+ * not say so in time costs nothing but these figures. False: it did not.
+ */
+bool wh_contexts_receive(int fd, struct wh_devices_report *r);
 /*
  * Warns of memory that no limit bounds, and of the cost of SM groups below the driver's own size.
  */

@@ -7,19 +7,15 @@
 #define _GNU_SOURCE
 #include "figures/figures.h"
 
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "libraries/nvml_abi.h"
+#include "figures/nvml.h"
 #include "tenant/clock.h"
 
-#define NVML_LIBRARY	"libnvidia-ml.so.1"
 #define MAX_SAMPLES	1024
 #define DEVICE_NS	1000000000ull	/* between two readings of what is only shown */
 #define MAX_SPAN_NS	1000000000ull	/* a sample can stand for at most this long */
@@ -35,52 +31,13 @@ struct source {
 static struct nvml nvml;
 static wh_say_fn say;
 
-/* The driver's own NVML lies beside it. What the loader would find may be a stub of ours. */
-static void *open_library(const char *path, const char *driver)
-{
-	char *backend = path ? NULL : realpath(driver, NULL), *slash;
-	char beside[PATH_MAX];
-
-	slash = backend ? strrchr(backend, '/') : NULL;
-	if (slash) {
-		snprintf(beside, sizeof(beside), "%.*s/" NVML_LIBRARY, (int)(slash - backend), backend);
-		if (!access(beside, R_OK))
-			path = beside;
-	}
-	free(backend);
-	return dlopen(path ? path : NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-}
-
 static bool load(const char *path, const char *driver)
 {
-	void *lib = open_library(path, driver);
+	char err[300];
 
-	if (!lib) {
-		say("warn", "%s: memory behind the handlers is not noticed", dlerror());
-		return false;
-	}
-	/* A client's stub needs our libcuda.so.1, and would ask this very server. */
-	if (dlsym(lib, "wh_library_begin")) {
-		say("warn", "%s is a client's library of Wormhole: memory behind the handlers is not noticed",
-		       path);
-		return false;
-	}
-	*(void **)&nvml.init = dlsym(lib, "nvmlInit_v2");
-	*(void **)&nvml.count = dlsym(lib, "nvmlDeviceGetCount_v2");
-	*(void **)&nvml.handle = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
-	*(void **)&nvml.uuid = dlsym(lib, "nvmlDeviceGetUUID");
-	*(void **)&nvml.processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
-	if (!nvml.processes)	/* the same struct; drivers before 510 */
-		*(void **)&nvml.processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v2");
-	*(void **)&nvml.utilization = dlsym(lib, "nvmlDeviceGetProcessUtilization");
-	*(void **)&nvml.memory = dlsym(lib, "nvmlDeviceGetMemoryInfo");
-	*(void **)&nvml.temperature = dlsym(lib, "nvmlDeviceGetTemperature");
-	*(void **)&nvml.power = dlsym(lib, "nvmlDeviceGetPowerUsage");
-	*(void **)&nvml.errors = dlsym(lib, "nvmlDeviceGetTotalEccErrors");
-	if (nvml.init && nvml.count && nvml.handle && nvml.uuid && nvml.processes)
+	if (wh_nvml_load(&nvml, path, driver, err, sizeof(err)))
 		return true;
-	say("warn", "%s lacks a function: memory behind the handlers is not noticed",
-	       path ? path : NVML_LIBRARY);
+	say("warn", "%s: memory behind the handlers is not noticed", err);
 	return false;
 }
 

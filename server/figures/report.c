@@ -7,19 +7,20 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS	60000	/* a real driver initialises every GPU */
+#define CONTEXTS_MS	20000	/* 0.2 s for each GPU, and more where others use it */
 
-static bool read_report(int fd, struct wh_devices_report *r)
+static bool read_packet(int fd, int timeout_ms, void *out, size_t size)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	return poll(&p, 1, TIMEOUT_MS) == 1 && read(fd, r, sizeof(*r)) == sizeof(*r);
+	return poll(&p, 1, timeout_ms) == 1 && read(fd, out, size) == (ssize_t)size;
 }
 
 bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r)
 {
 	unsigned int i;
 
-	if (!read_report(fd, r)) {
+	if (!read_packet(fd, TIMEOUT_MS, r, sizeof(*r))) {
 		snprintf(r->error, sizeof(r->error), "%.150s: the driver ended the process that asked for "
 			 "its devices, or did not answer", backend);
 		return false;
@@ -35,6 +36,18 @@ bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r
 			r->device[i].split = (struct wh_sm_split) { 0 };
 	}
 	return !r->error[0];
+}
+
+bool wh_contexts_receive(int fd, struct wh_devices_report *r)
+{
+	struct wh_contexts_report c;
+	unsigned int i;
+
+	if (!read_packet(fd, CONTEXTS_MS, &c, sizeof(c)))
+		return false;
+	for (i = 0; i < r->devices; i++)
+		r->device[i].context = c.bytes[i] <= r->device[i].memory ? c.bytes[i] : 0;
+	return true;
 }
 
 static void warn_of_groups(const struct wh_devices_report *r, wh_say_fn say)

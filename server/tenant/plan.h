@@ -24,6 +24,7 @@ struct wh_device {
 	uint64_t memory;
 	uint32_t sms;
 	struct wh_sm_split split;	/* split of its SMs, for spatial limits */
+	uint64_t context;		/* bytes that one takes; 0: not known */
 };
 
 /* What the driver says of a device besides; it is shown, and decides nothing. */

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Stands in for libnvidia-ml.so.1 with one device, which FAKE_NVML_UUID names. The file
- * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every
- * call. If the file FAKE_NVML_CRASH exists, the process dies. The device has 5 GiB in use, 61
+ * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every call. A
+ * process that has a primary context of the driver FAKE_NVML_DRIVER holds FAKE_NVML_CONTEXT bytes
+ * besides. If the file FAKE_NVML_CRASH exists, the process dies. The device has 5 GiB in use, 61
  * degrees and 123.456 W, 3 errors that were corrected and 1 that was not.
  */
+#include <cuda.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +53,8 @@ struct line {
 
 static uint32_t read_lines(struct line *out, uint32_t max)
 {
-	FILE *f = fopen(getenv("FAKE_NVML"), "re");
+	const char *name = getenv("FAKE_NVML");
+	FILE *f = name ? fopen(name, "re") : NULL;
 	uint32_t n = 0;
 
 	while (f && n < max && fscanf(f, "%u %llu %u", &out[n].pid, &out[n].bytes, &out[n].sm) == 3)
@@ -60,13 +64,31 @@ static uint32_t read_lines(struct line *out, uint32_t max)
 	return n;
 }
 
+/* Of this process. */
+static unsigned long long bytes_of_context(void)
+{
+	const char *bytes = getenv("FAKE_NVML_CONTEXT"), *driver = getenv("FAKE_NVML_DRIVER");
+	void *lib = bytes && driver ? dlopen(driver, RTLD_NOW | RTLD_NOLOAD) : NULL;
+	CUresult (*state)(CUdevice, unsigned int *, int *) = NULL;
+	unsigned int flags;
+	int active = 0;
+
+	if (lib)
+		*(void **)&state = dlsym(lib, "cuDevicePrimaryCtxGetState");
+	if (!state || state(0, &flags, &active) != CUDA_SUCCESS || !active)
+		return 0;
+	return strtoull(bytes, NULL, 10);
+}
+
 int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, uint32_t *n, struct nvml_process *p)
 {
 	const char *crash = getenv("FAKE_NVML_CRASH");
-	struct line line[16];
+	struct line line[17];
 	uint32_t i, lines = read_lines(line, 16);
 
 	(void)d;
+	line[lines] = (struct line){ .pid = (unsigned int)getpid(), .bytes = bytes_of_context() };
+	lines += line[lines].bytes != 0;
 	if (crash && !access(crash, F_OK)) {
 		unlink(crash);
 		abort();

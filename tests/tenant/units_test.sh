@@ -11,7 +11,7 @@ export FAKE_NVML="$tmp/figures" FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f667
 memory() { "$wormhole" limit a --mem "$1" && field a "d['memory_limit']"; }
 both="'2048' has no unit: 2048M is MiB, as Slurm counts, and 2048B bytes"
 
-plan 18
+plan 23
 like number_without_a_unit_is_refused_by_serve "$(serve --mem 2048; cat "$tmp/serve")" "--mem: $both"
 like so_is_that_of_a_part "$(serve --part-size 2048; cat "$tmp/serve")" "--part-size: $both"
 like so_is_that_of_the_slack "$(serve --slack 2048; cat "$tmp/serve")" "--slack: $both"
@@ -40,10 +40,43 @@ like memory_below_any_context_is_refused "$(cat "$tmp/said")" \
 is and_makes_no_tenant "$(files | grep -c small)" 0
 "$wormhole" tenant create fits --mem 64M
 start one --tenant one --mem 4G -- alloc=4096
+# A worker's word decides nothing: figures have come since it was given.
 "$WH_BUILD/tests/tenant/bin/measured" "$WORMHOLE_DIR/tenants/one.usage" $((518 * M))
-ok measured_it_is_the_size_of_a_context await eval '"$wormhole" run --mem 512M -- true 2>&1 | grep -q "takes 518 MiB"'
+echo "$(workers) $((7 * M)) 0" >"$FAKE_NVML"
+await eval '[ "$(field one "d[\"memory_driver\"]")" = $((7 * M)) ]'
+is what_a_worker_says_of_it_decides_nothing "$("$wormhole" run --mem 64M -- "$client" alloc=4096)" ok
+finish_client one
+"$wormhole" stop
+
+# The server has measured it before the first request.
+mkdir "$tmp/driver"
+cp -L "$WH_BUILD/softgpu/libcuda.so.1" "$tmp/driver/"
+cp "$WH_BUILD/tests/tenant/bin/fake_nvml.so" "$tmp/driver/libnvidia-ml.so.1"
+export FAKE_NVML_DRIVER="$tmp/driver/libcuda.so.1" FAKE_NVML_CRASH="$tmp/crash"
+export WORMHOLE_WORKER_ENV=FAKE_NVML_UUID:FAKE_NVML_DRIVER:FAKE_NVML_CONTEXT:FAKE_NVML_CRASH
+measured() { # BYTES [OPTION...]: starts a server over a driver whose contexts take so much
+	export FAKE_NVML_CONTEXT="$1"
+	shift
+	serve --backend "$FAKE_NVML_DRIVER" "$@"
+}
+measured $((518 * M))
+like the_server_measures_it "$("$wormhole" run --mem 512M -- true 2>&1)" "takes 518 MiB"
 is what_it_takes_is_enough "$("$wormhole" run --mem 518M -- "$client" alloc=4096)" ok
+"$wormhole" tenant create fits --mem 518M
 like tenant_without_workers_gets_no_less "$("$wormhole" limit fits --mem 100M 2>&1)" "takes 518 MiB"
+start one --tenant one --mem 4G -- alloc=4096
 is that_of_a_program_that_runs_can_be_lowered "$("$wormhole" limit one --mem 100M; field one "d['memory_limit']")" $((100 * M))
 finish_client one
+"$wormhole" stop
+measured $((518 * M)) --nvml none
+is without_figures_nothing_is_measured "$("$wormhole" run --mem 16M -- "$client" alloc=4096)" ok
+"$wormhole" stop
+measured $((5 << 30))
+is more_than_the_device_has_is_not_believed "$("$wormhole" run --mem 2G -- "$client" alloc=4096)" ok
+"$wormhole" stop
+: >"$FAKE_NVML_CRASH"
+measured $((518 * M))
+like a_driver_that_dies_of_it_is_named "$(cat "$tmp/serve")" "warn: the driver did not say what a context takes"
+is and_costs_the_figure_alone "$("$wormhole" run -- "$client" alloc=4096)" ok
+"$wormhole" stop
 finish
