@@ -35,6 +35,7 @@
 #define MOST_DEATHS	10	/* one after the other, each less than SOON_MS after a start */
 #define SOON_MS		1000
 #define FULL_MS		10	/* until the pipe of reports may have room again */
+#define STUCK_MS	10000	/* until a killed process that does not end is named */
 
 /*
  * Written by the server. The state that `current` names is whole: the next one is written into the
@@ -312,21 +313,27 @@ bool wh_monitor_listen(void (*ended)(const struct wh_ended *e))
 	       wh_loop_add(late.wake[0], on_late, NULL);
 }
 
-/* Takes the next report, and waits for it. If the monitor were gone, so would this process be. */
-static bool await(struct wh_ended *e)
+/*
+ * Takes the next report, and waits for it, timeout_ms at most (-1: for ever). If the monitor were
+ * gone, so would this process be.
+ */
+static bool await(struct wh_ended *e, int timeout_ms)
 {
 	struct pollfd p = { .fd = m.report[0], .events = POLLIN };
+	int n;
 
-	while (!take(e))
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+	while (!take(e)) {
+		n = poll(&p, 1, timeout_ms);
+		if (!n || (n < 0 && errno != EINTR))
 			return false;
+	}
 	return true;
 }
 
 bool wh_monitor_next(struct wh_ended *e)
 {
 	if (!late.n)
-		return await(e);
+		return await(e, -1);
 	take_late(0, e);
 	return true;
 }
@@ -340,18 +347,25 @@ static unsigned int late_of(pid_t pid)
 	return i;
 }
 
-void wh_monitor_wait(pid_t pid)
+/* False: the time was over between two reports. */
+static bool wait_for(pid_t pid, int timeout_ms)
 {
 	unsigned int i = late_of(pid);
 	struct wh_ended e = { 0 };
 
 	if (i < late.n) {
 		take_late(i, &e);
-		return;
+		return true;
 	}
-	while (e.pid != pid && await(&e))
+	while (e.pid != pid && await(&e, timeout_ms))
 		if (e.pid != pid)
 			keep_for_later(&e);
+	return e.pid == pid;
+}
+
+void wh_monitor_wait(pid_t pid)
+{
+	wait_for(pid, -1);
 }
 
 void wh_monitor_kill(pid_t pid)
@@ -412,6 +426,10 @@ void wh_monitor_kill_unknown(bool (*known)(pid_t pid))
 		if (pid == getpid() || known(pid))
 			continue;
 		kill(pid, SIGKILL);
+		if (wait_for(pid, STUCK_MS))
+			continue;
+		wh_say("warn", "process %d was killed and does not end: the driver keeps it; the server starts "
+		       "when it has ended, since its user is not free before", pid);
 		wh_monitor_wait(pid);
 	}
 	if (f)
