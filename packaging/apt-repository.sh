@@ -6,7 +6,7 @@
 # Run it again for new packages: what is in OUT stays available.
 set -eu
 debs=$1 out=$2 key=$3
-die() { echo "error: $*" >&2; exit 1; }
+die() { echo "wormhole: error: $*" >&2; exit 1; }
 
 for p in gpg:gnupg dpkg-scanpackages:dpkg-dev; do
 	command -v "${p%:*}" >/dev/null || die "no ${p%:*} here: apt-get install ${p#*:}"

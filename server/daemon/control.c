@@ -284,7 +284,7 @@ static cJSON *set(struct connection *c, const cJSON *o)
 	(void)c;
 	if (!t || !wh_request_limits(o, &list, err, sizeof(err)) ||
 	    !wh_request_host(o, &list, err, sizeof(err)) ||
-	    !wh_tenant_limit(t, &list, err, sizeof(err)))
+	    !wh_tenant_limit(t, &list, false, err, sizeof(err)))
 		return failure(err);
 	wh_keep_changed(t, err, sizeof(err));
 	out = success();

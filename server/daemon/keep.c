@@ -358,7 +358,7 @@ static bool request_of(const struct wh_conf *c, struct wh_tenant_request *r, cha
 	char copy[WH_CONF_DEVICES], *save = NULL, *word;
 	double number;
 
-	*r = (struct wh_tenant_request){ .name = c->name, .limits = c->limits };
+	*r = (struct wh_tenant_request){ .name = c->name, .kept = true, .limits = c->limits };
 	if (!wh_conf_uid(c, geteuid(), &r->uid, err, err_size))
 		return false;
 	strcpy(copy, c->devices);
@@ -380,7 +380,7 @@ static bool set_limits(struct wh_tenant *t, const struct wh_limit_list *said, ch
 	wh_limit_parse(&all, "mem=none,sm=none", err, err_size);
 	wh_limit_merge(&all, said);
 	t->said = (struct wh_limit_list){ .n = 0 };
-	if (!wh_tenant_limit(t, &all, err, err_size))
+	if (!wh_tenant_limit(t, &all, true, err, err_size))
 		return false;
 	t->said = *said;
 	return true;
@@ -392,12 +392,20 @@ static bool make_tenant(struct loading *l, const char *path, const struct wh_con
 	struct wh_tenant *there = wh_tenant_find(c->name);
 	struct wh_tenant_request r;
 	struct wh_tenant *t;
+	char *path_of_other;
 
 	if (there && l->again && there->kept == l->kept)
 		return set_limits(there, &c->limits, err, err_size);
 	if (there) {
 		snprintf(err, err_size, "tenant %s stands in %.250s already", c->name,
 			 there->conf_file ? there->conf_file : "another file");
+		return false;
+	}
+	/* The administrator's tenant of that name was left out. No other comes in its place. */
+	path_of_other = l->kept == WH_KEPT_STATE ? find_file(c->name) : NULL;
+	if (path_of_other) {
+		snprintf(err, err_size, "it stands in %.250s", path_of_other);
+		free(path_of_other);
 		return false;
 	}
 	if (!request_of(c, &r, err, err_size))

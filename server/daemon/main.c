@@ -436,7 +436,6 @@ static void set(int c)
 	case OPT_PROBE:		opt.role = PROBE; break;
 	case OPT_VERSIONS:	opt.role = VERSIONS; break;
 	case OPT_FIGURES:	opt.role = FIGURES; break;
-	default:		fputs(help, stderr); exit(2);
 	}
 }
 
@@ -484,8 +483,14 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1)
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
+		if (c == ':')
+			wrong("%s: a value is missing", argv[optind - 1]);
+		if (c == '?')
+			wrong("%s: there is no such option, or it takes no value", argv[optind - 1]);
 		set(c);
+	}
 	if (optind != argc)
 		wrong("'%s': unexpected argument", argv[optind]);
 	if (!wh_server.worker_uid)

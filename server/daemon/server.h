@@ -192,6 +192,7 @@ struct wh_tenant_request {
 	const char *name;	/* NULL or "": the server chooses */
 	bool ephemeral;
 	bool bounded;		/* its first limits are the most that it may have */
+	bool kept;		/* a file has it, which holds with limits below a context's */
 	uid_t uid;		/* the user that may connect, beside root */
 	uint32_t devices;	/* bit i: it has device i; 0: it has all */
 	struct wh_limit_list limits;
@@ -199,7 +200,8 @@ struct wh_tenant_request {
 
 /* These return NULL or false with one line in err. */
 struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err, size_t err_size);
-bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *l, char *err,
+/* `kept`: as in the request. */
+bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *l, bool kept, char *err,
 		     size_t err_size);
 /* `force`: also a tenant with living workers, which are killed. */
 bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_size);

@@ -158,13 +158,23 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 	return true;
 }
 
-bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
-		     char *err, size_t err_size)
+/* What a file says holds: the tenant should not be gone because contexts have grown. */
+static bool fits(const struct wh_tenant *t, const struct wh_device_limit *limit, bool kept,
+		 char *err, size_t err_size)
+{
+	if (wh_contexts_fit(t, limit, err, err_size))
+		return true;
+	if (kept)
+		wh_say("warn", "tenant %s: %s", t->name, err);
+	return kept;
+}
+
+bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list, bool kept, char *err,
+		     size_t err_size)
 {
 	struct wh_device_limit plan[WH_TENANT_DEVICES];
 
-	if (!plan_limits(t, list, plan, err, err_size) ||
-	    !wh_contexts_fit(t, plan, err, err_size) ||
+	if (!plan_limits(t, list, plan, err, err_size) || !fits(t, plan, kept, err, err_size) ||
 	    (list->nccl == WH_NCCL_YES && !wh_isolation_meets(&t->isolation, err, err_size)))
 		return false;
 	if (list->nccl != WH_NCCL_UNSAID)
@@ -317,7 +327,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 	if (!wh_isolation_open(&t->isolation, t->name, err, err_size))
 		return false;
 	t->nccl = runs_programs(t) && wh_isolation_meets(&t->isolation, err, err_size);
-	if (!wh_tenant_limit(t, &r->limits, err, err_size))
+	if (!wh_tenant_limit(t, &r->limits, r->kept, err, err_size))
 		return false;
 	t->bounded = r->bounded;
 	memcpy(t->most, t->limit, sizeof(t->most));
@@ -588,7 +598,7 @@ bool wh_tenants_start(char *err, size_t err_size)
 		return false;
 	}
 	t = wh_tenant_create(&r, err, err_size);
-	return t && wh_tenant_limit(t, &wh_server.limits, err, err_size);
+	return t && wh_tenant_limit(t, &wh_server.limits, false, err, err_size);
 }
 
 static void await_workers(void)

@@ -20,7 +20,7 @@ life() { "$wormhole" tenant list | sed -n "s/^$1  *[^ ]*  *//p"; }
 limits() { field "$1" "d['memory_limit'], d['sm_percent'], d['sm_policy'], d['sm_groups']"; }
 said() { cat "$tmp/serve"; }
 
-plan 50
+plan 51
 serve_kept
 ok a_server_without_tenants_makes_no_folder [ ! -e "$STATE" ]
 "$wormhole" tenant create team --mem 64M --sm 10 --max-kernel 700ms
@@ -141,6 +141,7 @@ like and_the_server_says_so "$(said)" "late.conf:2: tenant late is not made: ten
 
 # --- Files that are not good --------------------------------------------------------------
 
+"$wormhole" tenant create far --mem 1M
 printf '[bad]\nmem = 1X\n' >"$conf/a.conf"
 ln -s lab.conf "$conf/b.conf"
 printf '[open]\n' >"$conf/c.conf"
@@ -159,6 +160,8 @@ like one_that_is_too_long "$(said)" "$conf/d.conf: has 300000 bytes; a file has 
 like one_that_is_no_text "$(said)" "$conf/e.conf:[0-9]*: "
 like and_a_pipe "$(said)" "$conf/f.conf: no ordinary file"
 like a_device_that_is_not_there_is_named "$(said)" "$conf/g.conf:1: tenant far is not made: devices: "
+like and_the_one_of_that_name_that_was_kept_does_not_come_instead "$(said)" \
+	"far.conf:[0-9]*: tenant far is not made: it stands in $conf/g.conf"
 like a_user_that_is_not_there_too "$(said)" "$conf/g.conf:3: tenant nobodys is not made: .*'nobody-of-that-name'"
 is all_others_are_there "$(tenants)" "alice default late near "
 is check_finds_the_same_without_a_server "$(echo "$check" | grep -c "^wormhole: error: $conf/[a-g].conf")" 7

@@ -11,7 +11,7 @@ export FAKE_NVML="$tmp/figures" FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f667
 memory() { "$wormhole" limit a --mem "$1" && field a "d['memory_limit']"; }
 both="'2048' has no unit: 2048M is MiB, as Slurm counts, and 2048B bytes"
 
-plan 23
+plan 25
 like number_without_a_unit_is_refused_by_serve "$(serve --mem 2048; cat "$tmp/serve")" "--mem: $both"
 like so_is_that_of_a_part "$(serve --part-size 2048; cat "$tmp/serve")" "--part-size: $both"
 like so_is_that_of_the_slack "$(serve --slack 2048; cat "$tmp/serve")" "--slack: $both"
@@ -68,8 +68,13 @@ start one --tenant one --mem 4G -- alloc=4096
 is that_of_a_program_that_runs_can_be_lowered "$("$wormhole" limit one --mem 100M; field one "d['memory_limit']")" $((100 * M))
 finish_client one
 "$wormhole" stop
-measured $((518 * M)) --nvml none
+STATE="$tmp/state" measured $((518 * M)) --nvml none
 is without_figures_nothing_is_measured "$("$wormhole" run --mem 16M -- "$client" alloc=4096)" ok
+"$wormhole" tenant create kept --mem 100M
+"$wormhole" stop
+STATE="$tmp/state" measured $((518 * M))
+is tenant_that_is_kept_stays_although_it_is_too_small "$(field kept "d['memory_limit']")" $((100 * M))
+like and_is_named "$(cat "$tmp/serve")" "warn: tenant kept: .* takes 518 MiB; give more"
 "$wormhole" stop
 measured $((5 << 30))
 is more_than_the_device_has_is_not_believed "$("$wormhole" run --mem 2G -- "$client" alloc=4096)" ok
