@@ -225,51 +225,19 @@ static void primary_after(struct wh_session *s, CUdevice dev, CUresult res, bool
 	destroyed(s, CUDA_SUCCESS, id);
 }
 
-CUresult wh_check_cuDevicePrimaryCtxRelease(struct wh_session *s,
-					    const struct wh_req_cuDevicePrimaryCtxRelease *q)
-{
-	return primary_before(s, q->dev);
+#define ENDS(call, reset)									\
+CUresult wh_check_##call(struct wh_session *s, const struct wh_req_##call *q)			\
+{												\
+	return primary_before(s, q->dev);							\
+}												\
+												\
+void wh_done_##call(struct wh_session *s, struct wh_req_##call *q, CUresult res)		\
+{												\
+	primary_after(s, q->dev, res, reset);							\
 }
 
-CUresult wh_check_cuDevicePrimaryCtxRelease_v2(struct wh_session *s,
-					       const struct wh_req_cuDevicePrimaryCtxRelease_v2 *q)
-{
-	return primary_before(s, q->dev);
-}
-
-CUresult wh_check_cuDevicePrimaryCtxReset(struct wh_session *s,
-					  const struct wh_req_cuDevicePrimaryCtxReset *q)
-{
-	return primary_before(s, q->dev);
-}
-
-CUresult wh_check_cuDevicePrimaryCtxReset_v2(struct wh_session *s,
-					     const struct wh_req_cuDevicePrimaryCtxReset_v2 *q)
-{
-	return primary_before(s, q->dev);
-}
-
-void wh_done_cuDevicePrimaryCtxRelease(struct wh_session *s,
-				       struct wh_req_cuDevicePrimaryCtxRelease *q, CUresult res)
-{
-	primary_after(s, q->dev, res, false);
-}
-
-void wh_done_cuDevicePrimaryCtxRelease_v2(struct wh_session *s,
-					  struct wh_req_cuDevicePrimaryCtxRelease_v2 *q,
-					  CUresult res)
-{
-	primary_after(s, q->dev, res, false);
-}
-
-void wh_done_cuDevicePrimaryCtxReset(struct wh_session *s,
-				     struct wh_req_cuDevicePrimaryCtxReset *q, CUresult res)
-{
-	primary_after(s, q->dev, res, true);
-}
-
-void wh_done_cuDevicePrimaryCtxReset_v2(struct wh_session *s,
-					struct wh_req_cuDevicePrimaryCtxReset_v2 *q, CUresult res)
-{
-	primary_after(s, q->dev, res, true);
-}
+ENDS(cuDevicePrimaryCtxRelease, false)
+ENDS(cuDevicePrimaryCtxRelease_v2, false)
+ENDS(cuDevicePrimaryCtxReset, true)
+ENDS(cuDevicePrimaryCtxReset_v2, true)
+#undef ENDS
