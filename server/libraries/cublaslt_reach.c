@@ -6,6 +6,8 @@
  */
 #include "cublaslt.h"
 
+#include "wire_scalar.h"
+
 /* The library judges NULL, and reads nothing there. */
 static bool may(struct wh_session *s, uint64_t address, uint64_t bytes)
 {
@@ -19,41 +21,11 @@ static unsigned int bits_of(uint32_t type)
 	case CUDA_R_4U:
 	case CUDA_R_4F_E2M1:
 		return 4;
-	case CUDA_R_8I:
-	case CUDA_R_8U:
-	case CUDA_R_8F_E4M3:
-	case CUDA_R_8F_E5M2:
 	case CUDA_C_4I:
 	case CUDA_C_4U:
 		return 8;
-	case CUDA_R_16F:
-	case CUDA_R_16BF:
-	case CUDA_R_16I:
-	case CUDA_R_16U:
-	case CUDA_C_8I:
-	case CUDA_C_8U:
-		return 16;
-	case CUDA_R_32F:
-	case CUDA_R_32I:
-	case CUDA_R_32U:
-	case CUDA_C_16F:
-	case CUDA_C_16BF:
-	case CUDA_C_16I:
-	case CUDA_C_16U:
-		return 32;
-	case CUDA_R_64F:
-	case CUDA_R_64I:
-	case CUDA_R_64U:
-	case CUDA_C_32F:
-	case CUDA_C_32I:
-	case CUDA_C_32U:
-		return 64;
-	case CUDA_C_64F:
-	case CUDA_C_64I:
-	case CUDA_C_64U:
-		return 128;
 	default:
-		return 0;
+		return 8 * (unsigned int)wh_type_size((cudaDataType)type);
 	}
 }
 
