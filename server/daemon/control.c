@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "tenant/control.h"
+#include "tenant/send.h"
 #include "wormhole_abi.h"
 
 #define MAX_CONNECTIONS	512
@@ -95,22 +96,10 @@ char *wh_control_whole(char *(*make)(int), int with)
 
 static bool say(const struct connection *c, const char *text)
 {
-	union {
-		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} ctl = { 0 };
 	struct iovec iov = { (void *)text, strlen(text) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (c->file >= 0 && !no_memory) {
-		m.msg_control = &ctl;
-		m.msg_controllen = sizeof(ctl);
-		ctl.hdr.cmsg_level = SOL_SOCKET;
-		ctl.hdr.cmsg_type = SCM_RIGHTS;
-		ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&ctl.hdr), &c->file, sizeof(c->file));
-	}
-	return sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+	return wh_send_with(c->fd, m, no_memory ? -1 : c->file, MSG_DONTWAIT) > 0;
 }
 
 static bool answer(const struct connection *c, cJSON *o)

@@ -34,6 +34,7 @@
 #include "state/messages.h"
 #include "protect/sandbox.h"
 #include "session/session.h"
+#include "tenant/send.h"
 #include "shm.h"
 #include "shm_wait.h"
 #include "window.h"
@@ -46,25 +47,13 @@
 /* `file` < 0: there is no part; w->status says why. */
 static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 {
-	union {
-		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} ctl = { 0 };
 	struct iovec iov = { w, sizeof(*w) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	w->magic = WH_SHM_MAGIC;
 	w->abi_version = WH_ABI_VERSION;
 	w->shm_version = WH_SHM_VERSION;
-	if (file >= 0) {
-		m.msg_control = &ctl;
-		m.msg_controllen = sizeof(ctl);
-		ctl.hdr.cmsg_level = SOL_SOCKET;
-		ctl.hdr.cmsg_type = SCM_RIGHTS;
-		ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&ctl.hdr), &file, sizeof(file));
-	}
-	return sendmsg(conn, &m, MSG_NOSIGNAL) == sizeof(*w) ? 0 : -1;
+	return wh_send_with(conn, m, file, 0) == sizeof(*w) ? 0 : -1;
 }
 
 /* Finds the size of the far area, behind the part. False: the file is too small. */

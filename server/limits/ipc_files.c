@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "limits/ipc_files.h"
 #include "tenant/clock.h"
+#include "tenant/send.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -174,24 +175,12 @@ static bool receive(int fd, struct packet *p, int flags)
 static bool send_to(int fd, const struct sockaddr_un *to, socklen_t size, const uint64_t id[2],
 		    int file, int flags)
 {
-	union {
-		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} ctl = { 0 };
 	uint64_t copy[2] = { id[0], id[1] };
 	struct iovec iov = { copy, sizeof(copy) };
 	struct msghdr m = { .msg_name = (void *)to, .msg_namelen = size, .msg_iov = &iov,
 			    .msg_iovlen = 1 };
 
-	if (file >= 0) {
-		m.msg_control = &ctl;
-		m.msg_controllen = sizeof(ctl);
-		ctl.hdr.cmsg_level = SOL_SOCKET;
-		ctl.hdr.cmsg_type = SCM_RIGHTS;
-		ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&ctl.hdr), &file, sizeof(file));
-	}
-	return sendmsg(fd, &m, MSG_NOSIGNAL | flags) == sizeof(copy);
+	return wh_send_with(fd, m, file, flags) == sizeof(copy);
 }
 
 /* --- The owner --------------------------------------------------------------------- */
