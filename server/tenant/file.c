@@ -242,29 +242,6 @@ static bool lives(const struct wh_worker_usage *w)
 	return pid && pid != UINT32_MAX;
 }
 
-static void add_device(struct wh_device_usage *to, const struct wh_device_usage *from)
-{
-	to->refused += from->refused;
-	to->gpu_ns += from->gpu_ns;
-	to->throttled_ns += from->throttled_ns;
-	to->launches += from->launches;
-	to->gpu_ns_driver += from->gpu_ns_driver;
-}
-
-static void add_counters(struct wh_worker_usage *to, const struct wh_worker_usage *from)
-{
-	int i;
-
-	to->calls += from->calls;
-	to->waited += from->waited;
-	to->posted += from->posted;
-	to->bytes_to_device += from->bytes_to_device;
-	to->bytes_from_device += from->bytes_from_device;
-	to->host_refused += from->host_refused;
-	for (i = 0; i < WH_TENANT_DEVICES; i++)
-		add_device(&to->device[i], &from->device[i]);
-}
-
 /*
  * Returns a tenant's peak, as far as it can be told without a lock: not less than any worker's own
  * peak, nor than what all hold now, and never more than was held.
@@ -348,7 +325,7 @@ static void sum_up(const struct wh_tenant_usage *u, struct wh_tenant_sum *out)
 		if (!lives(w))
 			continue;
 		out->workers++;
-		add_counters(&out->total, w);
+		wh_tenant_add_counters(&out->total, w);
 		out->total.host_memory += w->host_memory;
 		for (d = 0; d < WH_TENANT_DEVICES; d++) {
 			out->total.device[d].memory += w->device[d].memory;

@@ -203,28 +203,41 @@ int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid)
 	return -1;
 }
 
+static void add_device(struct wh_device_usage *to, const struct wh_device_usage *from)
+{
+	to->refused += from->refused;
+	to->gpu_ns += from->gpu_ns;
+	to->throttled_ns += from->throttled_ns;
+	to->launches += from->launches;
+	to->gpu_ns_driver += from->gpu_ns_driver;
+}
+
+void wh_tenant_add_counters(struct wh_worker_usage *to, const struct wh_worker_usage *from)
+{
+	int d;
+
+	to->calls += from->calls;
+	to->waited += from->waited;
+	to->posted += from->posted;
+	to->bytes_to_device += from->bytes_to_device;
+	to->bytes_from_device += from->bytes_from_device;
+	to->host_refused += from->host_refused;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		add_device(&to->device[d], &from->device[d]);
+}
+
 static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 {
 	struct wh_device_usage *to;
 	const struct wh_device_usage *from;
 	int d;
 
-	sum->calls += w->calls;
-	sum->waited += w->waited;
-	sum->posted += w->posted;
-	sum->bytes_to_device += w->bytes_to_device;
-	sum->bytes_from_device += w->bytes_from_device;
-	sum->host_refused += w->host_refused;
+	wh_tenant_add_counters(sum, w);
 	for (d = 0; d < WH_TENANT_DEVICES; d++) {
 		to = &sum->device[d];
 		from = &w->device[d];
 		if (to->memory_peak < from->memory_peak)
 			to->memory_peak = from->memory_peak;
-		to->refused += from->refused;
-		to->gpu_ns += from->gpu_ns;
-		to->throttled_ns += from->throttled_ns;
-		to->launches += from->launches;
-		to->gpu_ns_driver += from->gpu_ns_driver;
 		if (to->context < from->context)
 			to->context = from->context;
 	}

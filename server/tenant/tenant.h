@@ -285,6 +285,8 @@ void wh_tenant_host_kept(struct wh_tenant_limits *l, uint64_t bytes);
 void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);
 /* Takes an account for a worker that is about to start; -1 if all are taken. */
 int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid);
+/* Adds what only grows: calls, bytes, refusals, times. */
+void wh_tenant_add_counters(struct wh_worker_usage *to, const struct wh_worker_usage *from);
 /*
  * The worker of the account is dead: adds what it counted to `ended`, gives back what it held, and
  * frees the account. Call it once for each take; a second call does nothing.
