@@ -10,10 +10,15 @@
 #include "daemon/monitor.h"
 #include "daemon/server.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void wh_child_signals(void)
@@ -103,4 +108,36 @@ pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as)
 		_exit(1);
 	execv(wh_server.self, argv);
 	_exit(127);
+}
+
+bool wh_asked_start(struct wh_asked *a, char *const argv[], const char *tenant, const char *what,
+		    char *err, size_t err_size)
+{
+	int pair[2];
+
+	if (!wh_isolation_open(&a->as, tenant, err, err_size))
+		return false;
+	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		a->fd = pair[0];
+		a->pid = wh_start_as(argv, pair[1], &a->as);
+		close(pair[1]);
+		if (a->pid > 0)
+			return true;
+		close(a->fd);
+	}
+	snprintf(err, err_size, "cannot ask %s: %s", what, strerror(errno));
+	wh_isolation_close(&a->as);
+	return false;
+}
+
+void wh_asked_end(struct wh_asked *a)
+{
+	close(a->fd);
+	/*
+	 * The process's user is free for the next one when no process has it, not even one that
+	 * waits to be reaped.
+	 */
+	kill(a->pid, SIGKILL);
+	waitpid(a->pid, NULL, 0);
+	wh_isolation_close(&a->as);
 }

@@ -46,6 +46,21 @@ struct wh_isolation {
 #define WH_NO_ISOLATION	((struct wh_isolation){ .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1, \
 						.ipc_ns = -1, .files_ns = -1, .files_root = -1 })
 
+/* A child that asks a vendor's libraries in the server's place, and answers at `fd`. */
+struct wh_asked {
+	struct wh_isolation as;
+	pid_t pid;
+	int fd;
+};
+
+/*
+ * children.c: starts this program as such a child, with the protections of a tenant's worker.
+ * False: `err` says why `what` cannot be asked for.
+ */
+bool wh_asked_start(struct wh_asked *a, char *const argv[], const char *tenant, const char *what,
+		    char *err, size_t err_size);
+void wh_asked_end(struct wh_asked *a);
+
 /* Finds out what this machine has, and reports it. False: err says what to do. */
 bool wh_isolation_start(char *err, size_t err_size);
 void wh_isolation_stop(void);

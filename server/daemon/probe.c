@@ -48,39 +48,17 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 			 (char *)(s->nvml ? s->nvml : ""), s->sm_group ? "--sm-group" : NULL,
 			 groups, NULL };
 	static struct wh_devices_report r;
-	struct wh_isolation as;
-	int pair[2];
+	struct wh_asked asked;
 	bool good;
-	pid_t pid;
 
 	snprintf(groups, sizeof(groups), "%u", s->sm_group);
-	if (!wh_isolation_open(&as, "probe", err, err_size))
+	if (!wh_asked_start(&asked, argv, "probe", "the backend for its devices", err, err_size))
 		return false;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		snprintf(err, err_size, "cannot ask the backend for its devices: %s", strerror(errno));
-		wh_isolation_close(&as);
-		return false;
-	}
-	pid = wh_start_as(argv, pair[1], &as);
-	if (pid < 0)
-		snprintf(err, err_size, "cannot ask the backend for its devices: %s", strerror(errno));
-	close(pair[1]);
-	good = pid > 0 && wh_devices_receive(pair[0], s->backend, &r);
-	if (good && !wh_contexts_receive(pair[0], &r))
+	good = wh_devices_receive(asked.fd, s->backend, &r);
+	if (good && !wh_contexts_receive(asked.fd, &r))
 		wh_say("warn", "the driver did not say what a context takes of a device: a tenant may get a "
 		       "limit of memory that is too small for any program");
-	close(pair[0]);
-	/*
-	 * The process's user is free for the next one when no process has it, not even one that
-	 * waits to be reaped.
-	 */
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-	}
-	wh_isolation_close(&as);
-	if (pid < 0)
-		return false;
+	wh_asked_end(&asked);
 	if (!good) {
 		snprintf(err, err_size, "%s%s", r.error, wh_protection[WH_PROTECT_USER].on ?
 			 "; workers are no root: what they load has to be readable for others, the device's "

@@ -195,33 +195,15 @@ bool wh_versions_start(char *err, size_t err_size)
 	char *argv[] = { "wormhole-versions", "--versions", "--backend", (char *)wh_server.backend,
 			 "--protect", (char *)wh_isolation_protect(false), NULL };
 	const char *folders = getenv("WORMHOLE_LIB_PATH");
-	struct wh_isolation as;
-	int pair[2];
-	pid_t pid;
+	struct wh_asked asked;
 
 	unsetenv(WH_LIBRARIES_FOUND);
 	if (!folders || !*folders)
 		return true;
-	if (!wh_isolation_open(&as, "versions", err, err_size))
+	if (!wh_asked_start(&asked, argv, "versions", "libraries for their versions", err, err_size))
 		return false;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		snprintf(err, err_size, "cannot ask libraries for their versions: %s", strerror(errno));
-		wh_isolation_close(&as);
-		return false;
-	}
-	pid = wh_start_as(argv, pair[1], &as);
-	if (pid < 0)
-		snprintf(err, err_size, "cannot ask libraries for their versions: %s", strerror(errno));
-	close(pair[1]);
-	if (pid > 0) {
-		receive(pair[0]);
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-	}
-	close(pair[0]);
-	wh_isolation_close(&as);
-	if (pid < 0)
-		return false;
+	receive(asked.fd);
+	wh_asked_end(&asked);
 	say();
 	if (tell_workers())
 		return true;
