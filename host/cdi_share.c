@@ -206,15 +206,9 @@ static bool show(const char *socket, const char *as)
 /* Another container's hook may be faster. It is enough that the tenant exists. */
 static bool create(const char *dir, const char *wanted, const char *name, const char *socket)
 {
-	cJSON *request = read_request(wanted, name), *answer = NULL;
-	int fd = request ? wh_server_connect(dir) : -1;
+	cJSON *request = read_request(wanted, name);
+	cJSON *answer = request ? wh_server_answer(dir, request) : NULL;
 
-	if (fd >= 0)
-		answer = wh_server_ask(fd, request);
-	else
-		cJSON_Delete(request);
-	if (fd >= 0)
-		close(fd);
 	cJSON_Delete(answer);
 	return answer || !access(socket, F_OK);
 }

@@ -343,8 +343,7 @@ static const struct argp argp = {
 
 static bool tenants(const struct cdi_args *a, const char *dir, const char *libraries)
 {
-	int fd = wh_server_connect(dir);
-	cJSON *answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("list", NULL));
+	cJSON *answer = wh_server_answer(dir, wh_request("list", NULL));
 	bool done = answer && each(a, dir, cJSON_GetObjectItem(answer, "tenants"), libraries);
 
 	cJSON_Delete(answer);

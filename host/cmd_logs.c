@@ -65,11 +65,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
 static const struct argp argp = {
 	options, parse, "[TENANT|ID]",
 	"Show what a server in the background has written, or of it what is about a tenant; of a VM "
-	"(a number) what came on its console.", children, NULL, NULL
+	"(a number) what came on its console.", wh_dir_only, NULL, NULL
 };
 
 /* --- Lines ---------------------------------------------------------------------------------- */
@@ -306,36 +305,34 @@ static bool show_past(struct reader *r)
 	return false;
 }
 
-static int show(const struct logs_args *a, const char *path)
+/* `of` is the path of the log, or the unit whose journal it is. */
+static int show(struct reader *r, const char *of)
 {
-	struct reader r = { .a = a, .f = fopen(path, "re") };
 	int rc = EXIT_DONE;
 
-	if (!r.f) {
-		wh_error("%s: %s", path, strerror(errno));
-		return EXIT_FAILED;
-	}
-	if (!show_past(&r))
+	if (!show_past(r))
 		rc = EXIT_FAILED;
-	else if (a->follow)
-		rc = follow(&r, path);
-	fclose(r.f);
+	else if (r->a->follow)
+		rc = r->journal ? follow_journal(r, of) : follow(r, of);
+	fclose(r->f);
 	return rc;
+}
+
+static int show_file(const struct logs_args *a, const char *path)
+{
+	struct reader r = { .a = a, .f = fopen(path, "re") };
+
+	if (r.f)
+		return show(&r, path);
+	wh_error("%s: %s", path, strerror(errno));
+	return EXIT_FAILED;
 }
 
 static int show_journal(const struct logs_args *a, const char *unit)
 {
 	struct reader r = { .a = a, .f = wh_journal_read(unit), .journal = true };
-	int rc = EXIT_DONE;
 
-	if (!r.f)
-		return EXIT_FAILED;
-	if (!show_past(&r))
-		rc = EXIT_FAILED;
-	else if (a->follow)
-		rc = follow_journal(&r, unit);
-	fclose(r.f);
-	return rc;
+	return r.f ? show(&r, unit) : EXIT_FAILED;
 }
 
 int cmd_logs(int argc, char **argv)
@@ -349,7 +346,7 @@ int cmd_logs(int argc, char **argv)
 	unit = a.vm ? NULL : wh_journal_of(a.dir);
 	if (!unit)
 		path = a.vm ? log_of_vm(a.vm) : log_of_server(a.dir);
-	rc = unit ? show_journal(&a, unit) : path ? show(&a, path) : EXIT_FAILED;
+	rc = unit ? show_journal(&a, unit) : path ? show_file(&a, path) : EXIT_FAILED;
 	free(path);
 	free(unit);
 	return rc;

@@ -57,11 +57,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
 static const struct argp argp = {
 	options, parse, NULL,
 	"Print the figures of tenants, VMs and the server in the text form that Prometheus reads.",
-	children, NULL, NULL
+	wh_dir_only, NULL, NULL
 };
 
 /* --- Text ---------------------------------------------------------------------------------- */

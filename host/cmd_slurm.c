@@ -24,11 +24,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child dir_only[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
 static const struct argp conf_argp = {
 	NULL, parse, NULL,
 	"Print the lines that Slurm's configuration needs for the devices of the server on this "
-	"node.", dir_only, NULL, NULL
+	"node.", wh_dir_only, NULL, NULL
 };
 
 static uint64_t mib(const cJSON *device)
@@ -83,11 +82,10 @@ static int conf(int argc, char **argv)
 {
 	const char *dir = NULL;
 	cJSON *answer, *devices;
-	int fd, n;
+	int n;
 
 	wh_parse(&conf_argp, argc, argv, 0, &dir);
-	fd = wh_server_connect(wh_server_dir(dir));
-	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("info", NULL));
+	answer = wh_server_answer(wh_server_dir(dir), wh_request("info", NULL));
 	if (!answer)
 		return EXIT_FAILED;
 	devices = cJSON_GetObjectItem(answer, "devices");

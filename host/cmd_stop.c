@@ -42,8 +42,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
-
 /* --- Programs that are left ------------------------------------------------------------- */
 
 static unsigned int number(const cJSON *o)
@@ -97,7 +95,7 @@ static const struct argp_option drain_options[] = {
 
 static const struct argp drain_argp = {
 	drain_options, parse, NULL,
-	"Let the server take no new programs, and say which are left. Those run on.", children, NULL,
+	"Let the server take no new programs, and say which are left. Those run on.", wh_dir_only, NULL,
 	NULL
 };
 
@@ -123,18 +121,14 @@ int cmd_drain(int argc, char **argv)
 {
 	struct stop_args a = { 0 };
 	cJSON *request, *answer;
-	int fd, rc;
+	int rc;
 
 	wh_parse(&drain_argp, argc, argv, 0, &a);
-	fd = wh_server_connect(wh_server_dir(a.dir));
-	if (fd < 0)
-		return EXIT_FAILED;
 	request = wh_request("drain", NULL);
 	cJSON_AddBoolToObject(request, "on", !a.off);
-	answer = wh_server_ask(fd, request);
+	answer = wh_server_answer(wh_server_dir(a.dir), request);
 	rc = answer ? print_drained(&a, answer) : EXIT_FAILED;
 	cJSON_Delete(answer);
-	close(fd);
 	return rc;
 }
 
@@ -143,7 +137,7 @@ int cmd_drain(int argc, char **argv)
 static const struct argp reload_argp = {
 	NULL, parse, NULL,
 	"Let the server become the program that is installed now, with its options and its tenants. "
-	"Programs run on.", children, NULL, NULL
+	"Programs run on.", wh_dir_only, NULL, NULL
 };
 
 int cmd_reload(int argc, char **argv)
@@ -166,7 +160,7 @@ static const struct argp_option stop_options[] = {
 static const struct argp stop_argp = {
 	stop_options, parse, NULL,
 	"End the server. While programs run it does not end, unless one of the options is given.",
-	children, NULL, NULL
+	wh_dir_only, NULL, NULL
 };
 
 /* The connection ends when the server ends, which is after its workers have ended. */

@@ -59,7 +59,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child dir_only[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
 static const struct argp_child limit_children[] = {
 	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits:", 1 },
 	{ &wh_timeout_argp, 0, NULL, 0 }, { 0 }
@@ -135,7 +134,7 @@ static const struct argp_option delete_options[] = {
 
 static const struct argp delete_argp = {
 	delete_options, parse, "TENANT",
-	"Remove a tenant and its counters, and what the server has kept of it.", dir_only, NULL, NULL
+	"Remove a tenant and its counters, and what the server has kept of it.", wh_dir_only, NULL, NULL
 };
 
 /* The server answers at once, but workers need some time to end. */
@@ -181,7 +180,7 @@ static const struct argp_option list_options[] = {
 
 static const struct argp list_argp = {
 	list_options, parse, NULL,
-	"List the tenants of the server.", dir_only, NULL, NULL
+	"List the tenants of the server.", wh_dir_only, NULL, NULL
 };
 
 /* Says how long a tenant is there. */
@@ -218,11 +217,9 @@ static int list(int argc, char **argv)
 	struct tenant_args a = { 0 };
 	const cJSON *all;
 	cJSON *answer;
-	int fd;
 
 	wh_parse(&list_argp, argc, argv, 0, &a);
-	fd = wh_server_connect(wh_server_dir(a.dir));
-	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("list", NULL));
+	answer = wh_server_answer(wh_server_dir(a.dir), wh_request("list", NULL));
 	if (!answer)
 		return EXIT_FAILED;
 	all = cJSON_GetObjectItem(answer, "tenants");

@@ -73,11 +73,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
 static const struct argp argp = {
 	options, parse, NULL,
 	"Show what tenants of the server on this machine and VMs do now, again and again.",
-	children, NULL, NULL
+	wh_dir_only, NULL, NULL
 };
 
 /* --- Looks --------------------------------------------------------------------------------- */

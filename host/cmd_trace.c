@@ -162,12 +162,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
 static const struct argp argp = {
 	options, parse, "TENANT [--] COMMAND [ARGUMENT...]",
 	"While COMMAND runs, write what the tenant's programs do into a file that Perfetto "
 	"(ui.perfetto.dev) opens: launches, copies, waits and other calls as the server sees them, and when "
-	"the device worked. A program of its own is traced by `wormhole run --trace'.", children,
+	"the device worked. A program of its own is traced by `wormhole run --trace'.", wh_dir_only,
 	NULL, NULL
 };
 

@@ -51,11 +51,14 @@ void wh_request_devices(cJSON *request, const char *list);
  * longer than @ms.
  */
 cJSON *wh_server_glance(const char *dir, const char *op, int ms);
-/* Connects, asks and closes. Returns the command's exit status. */
+/* Connects, asks and closes. Frees the request, and returns NULL after a message. */
+cJSON *wh_server_answer(const char *dir, cJSON *request);
+/* Does the same, and returns the command's exit status. */
 int wh_server_do(const char *dir, cJSON *request);
 
 /* Children of a command's argp. Their inputs are a list of limits and a const char * each. */
 extern const struct argp wh_limit_argp, wh_dir_argp, wh_devices_argp;
+extern const struct argp_child wh_dir_only[];
 
 /* --- json.c ------------------------------------------------------------------------ */
 

@@ -260,17 +260,24 @@ cJSON *wh_server_glance(const char *dir, const char *op, int ms)
 	return NULL;
 }
 
-int wh_server_do(const char *dir, cJSON *request)
+cJSON *wh_server_answer(const char *dir, cJSON *request)
 {
 	int fd = wh_server_connect(dir);
 	cJSON *answer;
 
 	if (fd < 0) {
 		cJSON_Delete(request);
-		return EXIT_FAILED;
+		return NULL;
 	}
 	answer = wh_server_ask(fd, request);
 	close(fd);
+	return answer;
+}
+
+int wh_server_do(const char *dir, cJSON *request)
+{
+	cJSON *answer = wh_server_answer(dir, request);
+
 	cJSON_Delete(answer);
 	return answer ? EXIT_DONE : EXIT_FAILED;
 }
@@ -421,3 +428,4 @@ static error_t parse_dir(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp wh_dir_argp = { dir_options, parse_dir, NULL, NULL, NULL, NULL, NULL };
+const struct argp_child wh_dir_only[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };

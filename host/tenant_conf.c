@@ -47,8 +47,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child dir_only[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
-
 /* --- check ------------------------------------------------------------------------ */
 
 static const struct argp check_argp = {
@@ -175,7 +173,7 @@ int wh_tenant_check(int argc, char **argv)
 static const struct argp export_argp = {
 	NULL, parse, "[TENANT]",
 	"Print a tenant, or all that outlive the server, as a file that makes them again.",
-	dir_only, NULL, NULL
+	wh_dir_only, NULL, NULL
 };
 
 static bool export_one(int fd, const char *tenant, const char *before)
@@ -226,7 +224,7 @@ int wh_tenant_export(int argc, char **argv)
 static const struct argp import_argp = {
 	NULL, parse, "FILE",
 	"Make the tenants of a file; each stays until it is deleted. If one cannot be made, the others are.",
-	dir_only, NULL, NULL
+	wh_dir_only, NULL, NULL
 };
 
 static bool import_one(int fd, const struct wh_conf *t, const char *path)
