@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "stubs.h"
+#include "table.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -45,16 +46,7 @@ static size_t ranges WH_PAIR, room WH_PAIR;
 /* Returns the index of the first range whose pages start above p. */
 static size_t above(const void *p)
 {
-	size_t lo = 0, hi = ranges, mid;
-
-	while (lo < hi) {
-		mid = (lo + hi) / 2;
-		if (range[mid].low <= (const uint8_t *)p)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return WH_ABOVE(range, ranges, low, p);
 }
 
 static bool inside(const struct range *r, const void *p, size_t n)
@@ -95,36 +87,27 @@ bool wh_registered_there(const void *p, size_t n)
 	return found;
 }
 
+/* Other threads read the list. Only one registers, so the room is still there for insert(). */
 static bool make_room(void)
 {
-	struct range *p;
-	size_t n = room ? room * 2 : 64;
-
-	if (ranges < room)
-		return true;
-	p = realloc(range, n * sizeof(*p));
-	if (!p)
-		return false;
-	range = p;
-	room = n;
-	return true;
-}
-
-static bool insert(const struct range *r)
-{
-	size_t i;
-	bool ok;
+	bool good;
 
 	pthread_rwlock_wrlock(&range_lock);
-	ok = make_room();
-	if (ok) {
-		i = above(r->low);
-		memmove(&range[i + 1], &range[i], (ranges - i) * sizeof(*range));
-		range[i] = *r;
-		wh_client.registered = ++ranges;
-	}
+	good = WH_MAKE_ROOM(range, ranges, room, 64);
 	pthread_rwlock_unlock(&range_lock);
-	return ok;
+	return good;
+}
+
+static void insert(const struct range *r)
+{
+	size_t i;
+
+	pthread_rwlock_wrlock(&range_lock);
+	i = above(r->low);
+	memmove(&range[i + 1], &range[i], (ranges - i) * sizeof(*range));
+	range[i] = *r;
+	wh_client.registered = ++ranges;
+	pthread_rwlock_unlock(&range_lock);
 }
 
 static void drop(const struct range *r)
@@ -327,7 +310,7 @@ static CUresult register_range(struct range *r, unsigned int flags)
 		res = wh_host_block(WH_HOST_PIN, r->low, r->pages, NULL, flags);
 	}
 	if (res == CUDA_SUCCESS)
-		insert(r);	/* the list has room */
+		insert(r);
 	return res;
 }
 

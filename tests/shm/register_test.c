@@ -7,8 +7,13 @@
 #define _GNU_SOURCE
 #include "driver_test.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #define SIZE	(3 * 1000 * 1000 + 5)
 #define LARGE	(600UL << 20)
@@ -180,17 +185,96 @@ static void test_large(void)
 	ok_eq(i, 20, "what_is_freed_comes_back_empty_as_often_as_wanted");
 }
 
+/* --- The list of ranges moves when it grows, and nobody looks at it then ------------------ */
+
+#define RANGES	70	/* more than the list has room for at first */
+
+static struct {
+	sem_t look, looked;
+	CUcontext ctx;
+	uint8_t *known;		/* a registered range */
+	bool moved, seen;	/* the list, and by another thread meanwhile */
+} growth;
+static __thread bool registers;
+
+extern void *__libc_realloc(void *p, size_t size);
+
+static bool is_of_the_library(const void *caller)
+{
+	Dl_info a, b;
+
+	return dladdr(caller, &a) && dladdr((void *)cuMemHostRegister, &b) &&
+	       a.dli_fbase == b.dli_fbase;
+}
+
+/* The library moves a list by this function. The other thread looks at the list meanwhile. */
+void *realloc(void *p, size_t size)
+{
+	struct timespec until;
+
+	if (!registers || !p || growth.moved || !is_of_the_library(__builtin_return_address(0)))
+		return __libc_realloc(p, size);
+	growth.moved = true;
+	sem_post(&growth.look);
+	/* A reader that waits as it should does so until this function returns. */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	growth.seen = sem_timedwait(&growth.looked, &until) == 0;
+	return __libc_realloc(p, size);
+}
+
+static void *looking(void *arg)
+{
+	CUdeviceptr there;
+
+	(void)arg;
+	cuCtxSetCurrent(growth.ctx);
+	while (sem_wait(&growth.look) == 0 && growth.known) {
+		cuMemHostGetDevicePointer(&there, growth.known, 0);
+		sem_post(&growth.looked);
+	}
+	return NULL;
+}
+
+static void test_growth(void)
+{
+	uint8_t *p = mmap(NULL, RANGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	pthread_t thread;
+	int i, done = 0;
+
+	cuCtxGetCurrent(&growth.ctx);
+	sem_init(&growth.look, 0, 0);
+	sem_init(&growth.looked, 0, 0);
+	growth.known = p;
+	pthread_create(&thread, NULL, looking, NULL);
+	for (i = 0; i < RANGES; i++) {
+		registers = true;
+		done += cuMemHostRegister(p + 4096 * i, 4096, 0) == 0;
+		registers = false;
+	}
+	ok(done == RANGES && growth.moved, "many_ranges_are_registered");
+	ok(!growth.seen, "no_thread_reads_the_list_while_it_moves");
+	growth.known = NULL;
+	sem_post(&growth.look);
+	pthread_join(thread, NULL);
+	for (i = 0; i < RANGES; i++)
+		cuMemHostUnregister(p + 4096 * i);
+	munmap(p, RANGES * 4096);
+}
+
 int main(void)
 {
 	uint8_t *p = own();
 
-	tap_plan(28);
+	tap_plan(30);
 	begin();
 	cuMemAlloc(&device, SIZE);
 	test_use(p);
 	test_end(p);
 	test_neighbour();
 	test_refusals();
+	test_growth();
 	test_large();
 	return tap_exit();
 }
