@@ -5,6 +5,7 @@
  * process has seen, so that making one current needs no call.
  */
 #include "stubs.h"
+#include "table.h"
 
 #include <stdlib.h>
 
@@ -24,15 +25,8 @@ void wh_context_seen(uint64_t ctx, CUdevice dev)
 	pthread_mutex_lock(&seen_lock);
 	for (i = 0; i < seen_count && seen[i].ctx != ctx; i++)
 		;
-	if (i == seen_room) {
-		size_t room = seen_room ? seen_room * 2 : 16;
-		struct seen *p = realloc(seen, room * sizeof(*p));
-
-		if (!p)
-			goto out;
-		seen = p;
-		seen_room = room;
-	}
+	if (!WH_MAKE_ROOM(seen, i, seen_room, 16))
+		goto out;
 	if (i == seen_count)
 		seen_count++;
 	seen[i] = (struct seen) { ctx, dev };

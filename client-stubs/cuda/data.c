@@ -6,6 +6,7 @@
  * outside of the shared memory.
  */
 #include "stubs.h"
+#include "table.h"
 
 #include <stdlib.h>
 
@@ -35,20 +36,6 @@ bool wh_data_init(void)
 	       area_init(&far, wh_client.link.far, wh_client.link.far_size);
 }
 
-static bool make_room(struct area *a)
-{
-	struct wh_block *p;
-
-	if (a->blocks < a->room)
-		return true;
-	p = realloc(a->block, a->room * 2 * sizeof(*p));
-	if (!p)
-		return false;
-	a->block = p;
-	a->room *= 2;
-	return true;
-}
-
 /* Cuts block i to `size` bytes. The rest becomes a free block behind it. */
 static bool split(struct area *a, size_t i, size_t size)
 {
@@ -56,7 +43,7 @@ static bool split(struct area *a, size_t i, size_t size)
 
 	if (a->block[i].size == size)
 		return true;
-	if (!make_room(a))
+	if (!WH_MAKE_ROOM(a->block, a->blocks, a->room, 256))
 		return false;
 	b = a->block;
 	memmove(&b[i + 1], &b[i], (a->blocks - i) * sizeof(*b));

@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include "slots.h"
 #include "stubs.h"
+#include "table.h"
 #include "gen_effects.h"
 
 #include <stdlib.h>
@@ -133,16 +134,7 @@ void wh_managed_after_fork(void)
 /* Returns the index of the first variable that starts above p. */
 static size_t above(const void *p)
 {
-	size_t lo = 0, hi = vars, mid;
-
-	while (lo < hi) {
-		mid = (lo + hi) / 2;
-		if (var[mid].start <= (const uint8_t *)p)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return WH_ABOVE(var, vars, start, p);
 }
 
 bool wh_managed_has(const void *p)
@@ -241,18 +233,12 @@ static void drop(size_t i)
 
 static bool insert(const struct var *v)
 {
-	size_t i, more = room ? room * 2 : 16;
-	struct var *p;
+	size_t i;
 
 	pthread_rwlock_wrlock(&table_lock);
-	if (vars == room) {
-		p = realloc(var, more * sizeof(*p));
-		if (!p) {
-			pthread_rwlock_unlock(&table_lock);
-			return false;
-		}
-		var = p;
-		room = more;
+	if (!WH_MAKE_ROOM(var, vars, room, 16)) {
+		pthread_rwlock_unlock(&table_lock);
+		return false;
 	}
 	i = above(v->start);
 	memmove(&var[i + 1], &var[i], (vars - i) * sizeof(*var));

@@ -5,8 +5,7 @@
  * client remembers what the driver gave it.
  */
 #include "stubs.h"
-
-#include <stdlib.h>
+#include "table.h"
 
 struct range {
 	CUdeviceptr start;
@@ -20,16 +19,7 @@ static size_t ranges WH_PAIR, range_room WH_PAIR;
 /* Returns the index of the first range that starts above p. */
 static size_t above(CUdeviceptr p)
 {
-	size_t lo = 0, hi = ranges, mid;
-
-	while (lo < hi) {
-		mid = (lo + hi) / 2;
-		if (range[mid].start <= p)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return WH_ABOVE(range, ranges, start, p);
 }
 
 void wh_range_add(CUdeviceptr start, size_t size)
@@ -45,15 +35,8 @@ void wh_range_add(CUdeviceptr start, size_t size)
 			range[i - 1].size = size;
 		goto out;
 	}
-	if (ranges == range_room) {
-		size_t room = range_room ? range_room * 2 : 256;
-		struct range *p = realloc(range, room * sizeof(*p));
-
-		if (!p)
-			goto out;
-		range = p;
-		range_room = room;
-	}
+	if (!WH_MAKE_ROOM(range, ranges, range_room, 256))
+		goto out;
 	memmove(&range[i + 1], &range[i], (ranges - i) * sizeof(*range));
 	range[i] = (struct range) { start, size };
 	ranges++;
