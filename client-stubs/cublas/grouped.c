@@ -22,6 +22,20 @@
 #define AT(array, i) ((array) ? (array) + (i) : NULL)
 #define BYTES_AT(array, i) ((array) ? (const char *)(array) + (i) : NULL)
 
+/* Makes `call` of the `now` groups from `g` on, whose matrices begin at `x`, until all are done. */
+#define IN_PIECES(I, groups, size, call) \
+	cublasStatus_t res; \
+	I g = 0, now; \
+	int64_t x = 0; \
+\
+	do { \
+		now = PIECE(groups, g); \
+		res = call; \
+		x += MATRICES(AT(size, g), now); \
+		g += now; \
+	} while (res == CUBLAS_STATUS_SUCCESS && g < groups); \
+	return res
+
 #define GROUPED(name, T, I) \
 cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], \
 		    const cublasOperation_t tb[], const I m[], const I n[], const I k[], \
@@ -29,19 +43,10 @@ cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], \
 		    const I ldb[], const T beta[], T *const C[], const I ldc[], I groups, \
 		    const I size[]) \
 { \
-	cublasStatus_t res; \
-	I g = 0, now; \
-	int64_t x = 0; \
-\
-	do { \
-		now = PIECE(groups, g); \
-		res = wh_raw_##name(handle, AT(ta, g), AT(tb, g), AT(m, g), AT(n, g), AT(k, g), \
-				    AT(alpha, g), AT(A, x), AT(lda, g), AT(B, x), AT(ldb, g), \
-				    AT(beta, g), AT(C, x), AT(ldc, g), now, AT(size, g)); \
-		x += MATRICES(AT(size, g), now); \
-		g += now; \
-	} while (res == CUBLAS_STATUS_SUCCESS && g < groups); \
-	return res; \
+	IN_PIECES(I, groups, size, \
+		  wh_raw_##name(handle, AT(ta, g), AT(tb, g), AT(m, g), AT(n, g), AT(k, g), \
+				AT(alpha, g), AT(A, x), AT(lda, g), AT(B, x), AT(ldb, g), \
+				AT(beta, g), AT(C, x), AT(ldc, g), now, AT(size, g))); \
 }
 
 GROUPED(cublasSgemmGroupedBatched, float, int)
@@ -58,20 +63,12 @@ cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], \
 		    cublasComputeType_t type) \
 { \
 	const size_t scale = wh_scale_size(type, ct); \
-	cublasStatus_t res; \
-	I g = 0, now; \
-	int64_t x = 0; \
 \
-	do { \
-		now = PIECE(groups, g); \
-		res = wh_raw_##name(handle, AT(ta, g), AT(tb, g), AT(m, g), AT(n, g), AT(k, g), \
-				    BYTES_AT(alpha, g * scale), AT(A, x), at, AT(lda, g), \
-				    AT(B, x), bt, AT(ldb, g), BYTES_AT(beta, g * scale), \
-				    AT(C, x), ct, AT(ldc, g), now, AT(size, g), type); \
-		x += MATRICES(AT(size, g), now); \
-		g += now; \
-	} while (res == CUBLAS_STATUS_SUCCESS && g < groups); \
-	return res; \
+	IN_PIECES(I, groups, size, \
+		  wh_raw_##name(handle, AT(ta, g), AT(tb, g), AT(m, g), AT(n, g), AT(k, g), \
+				BYTES_AT(alpha, g * scale), AT(A, x), at, AT(lda, g), \
+				AT(B, x), bt, AT(ldb, g), BYTES_AT(beta, g * scale), \
+				AT(C, x), ct, AT(ldc, g), now, AT(size, g), type)); \
 }
 
 GROUPED_EX(cublasGemmGroupedBatchedEx, int)

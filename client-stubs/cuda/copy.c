@@ -31,7 +31,8 @@ static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, 
 	return res;
 }
 
-static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
+/* Copies through the staging memory, if one call is enough; `done` says whether it was. */
+static inline CUresult small(void *host, CUdeviceptr device, size_t n, bool in, bool *done)
 {
 	uint8_t *buf;
 	size_t room;
@@ -42,29 +43,13 @@ static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 		return res;
 	one_call = room < ONE_CALL ? room : ONE_CALL;
 	*done = n <= one_call;
-	if (*done) {
-		wh_bulk_copy(buf, src, n, n);
-		res = wh_raw_cuMemcpyHtoD_v2(dst, buf, n);
-	}
-	wh_staging_put();
-	return res;
-}
-
-static CUresult small_out(void *dst, CUdeviceptr src, size_t n, bool *done)
-{
-	uint8_t *buf;
-	size_t room;
-	CUresult res = wh_staging_get(&buf, &room);
-
-	*done = true;
-	if (res != CUDA_SUCCESS)
-		return res;
-	one_call = room < ONE_CALL ? room : ONE_CALL;
-	*done = n <= one_call;
-	if (*done) {
-		res = wh_raw_cuMemcpyDtoH_v2(buf, src, n);
+	if (*done && in) {
+		wh_bulk_copy(buf, host, n, n);
+		res = wh_raw_cuMemcpyHtoD_v2(device, buf, n);
+	} else if (*done) {
+		res = wh_raw_cuMemcpyDtoH_v2(buf, device, n);
 		if (res == CUDA_SUCCESS)
-			wh_bulk_copy(dst, buf, n, n);
+			wh_bulk_copy(host, buf, n, n);
 	}
 	wh_staging_put();
 	return res;
@@ -100,7 +85,7 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t Byte
 	if (ByteCount <= WH_SMALL_BYTES)
 		return tiny_in(dstDevice, srcHost, ByteCount, false, NULL);
 	if (!one_call || ByteCount <= one_call) {
-		res = small_in(dstDevice, srcHost, ByteCount, &done);
+		res = small((void *)srcHost, dstDevice, ByteCount, true, &done);
 		if (done)
 			return res;
 	}
@@ -118,7 +103,7 @@ CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 	if (wh_managed_has(dstHost))
 		return managed_copy(dstHost, (void *)srcDevice, ByteCount);
 	if (!one_call || ByteCount <= one_call) {
-		res = small_out(dstHost, srcDevice, ByteCount, &done);
+		res = small(dstHost, srcDevice, ByteCount, false, &done);
 		if (done)
 			return res;
 	}
