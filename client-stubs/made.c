@@ -395,11 +395,6 @@ static struct wh_made *find(uint64_t hash, const struct wh_log *l)
 	return m;
 }
 
-struct wh_made *wh_made_find(const struct wh_log *l)
-{
-	return find(wh_log_hash(l), l);
-}
-
 /* Returns one with that log that may be changed: nobody has it, and nobody finds it any more. */
 static struct wh_made *take_away(const struct wh_log *l)
 {

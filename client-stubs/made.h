@@ -157,8 +157,6 @@ void wh_real_end(const struct wh_kept_kind *kind, uint64_t real);
 
 /* Returns one with that log, held for the caller, and makes it if there is none. */
 struct wh_outcome wh_made_get(const struct wh_log *l, struct wh_made **made);
-/* The same, but returns NULL instead of making one. */
-struct wh_made *wh_made_find(const struct wh_log *l);
 /*
  * Makes one by one more step behind `before`; `after` is the log with the step. The library
  * judges the step.
