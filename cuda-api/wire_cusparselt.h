@@ -60,7 +60,4 @@ struct wh_req_cusparseLtMatmul {
 	uint32_t resv;
 };
 
-/* A search asks the same as a product. */
-#define wh_req_cusparseLtMatmulSearch wh_req_cusparseLtMatmul
-
 #endif
