@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #define NVML_OK			0
-#define NVML_TOO_SMALL		7	/* NVML_ERROR_INSUFFICIENT_SIZE */
 #define NVML_UNKNOWN_BYTES	UINT64_MAX	/* NVML_VALUE_NOT_AVAILABLE */
 
 typedef struct nvml_device *nvml_device;
