@@ -20,7 +20,6 @@
 #include "wormhole.h"
 
 #define MSR_VMX_PROCBASED_CTLS2	0x48b
-#define MSR_VMX_EPT_VPID_CAP	0x48c
 #define MSR_VMX_VMFUNC		0x491
 #define CTLS2_EPT		(1ULL << 1)
 #define CTLS2_VMFUNC		(1ULL << 13)
