@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# get-runtimes.sh [BUILD...]: puts static CUDA runtimes of other versions than the compiler's into
+# build/runtimes/BUILD/libcudart_static.a, from NVIDIA's packages on PyPI, pinned by hash
+# (runtimes.txt). Without an argument, those that tests link programs with; without them,
+# these tests say so and skip.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=${WH_BUILD:-$here/../build}
+mkdir -p "$build/runtimes"
+dest=$(cd "$build/runtimes" && pwd)
+
+fetch() { # PACKAGE BUILD HASH
+	tmp=$(mktemp -d "$dest/new.XXXXXX")
+	trap 'rm -rf "$tmp"' EXIT
+	echo "$1==$2 --hash=$3" >"$tmp/wanted"
+	echo "  DEPS     $1==$2 from pypi.org into build/runtimes"
+	if ! { /usr/bin/python3 -m venv "$tmp/venv" &&
+		"$tmp/venv/bin/pip" --disable-pip-version-check download --progress-bar off --no-deps \
+			--require-hashes --only-binary :all: -d "$tmp" -r "$tmp/wanted"; } \
+		</dev/null >"$tmp/log" 2>&1; then
+		echo "warn: $1==$2 cannot be had from PyPI: $(tail -n 1 "$tmp/log")" >&2
+		rm -rf "$tmp"
+		return 0
+	fi
+	mkdir "$tmp/$2"
+	/usr/bin/python3 - "$tmp"/*.whl >"$tmp/$2/libcudart_static.a" <<-'END'
+		import sys, zipfile
+		with zipfile.ZipFile(sys.argv[1]) as z:
+		    name, = (n for n in z.namelist() if n.endswith('/libcudart_static.a'))
+		    sys.stdout.buffer.write(z.read(name))
+	END
+	mv "$tmp/$2" "$dest/"
+	rm -rf "$tmp"
+}
+
+[ $# != 0 ] || set -- $(awk '$4 == "tests" { print $2 }' "$here/runtimes.txt")
+for wanted; do
+	[ ! -e "$dest/$wanted/libcudart_static.a" ] || continue
+	line=$(awk -v b="$wanted" '$2 == b' "$here/runtimes.txt")
+	[ -n "$line" ] || { echo "error: tools/runtimes.txt has no '$wanted': it names $(awk \
+		'!/^#/ { printf "%s ", $2 }' "$here/runtimes.txt")" >&2; exit 2; }
+	# shellcheck disable=SC2086 # words
+	fetch $line
+done
