@@ -3,7 +3,8 @@
 """Write the generated half of libcudart.so.13.
 
 Reads runtime_calls.txt (every exported symbol and how it is answered),
-errors.txt and the toolkit's headers.
+runtime_names.txt (the names of older runtimes), errors.txt and the toolkit's
+headers.
 
     gen_runtime.py --out DIR [--scan FILE...]   gen_cudart_*.{c,h}, gen_libcudart.map into DIR
     gen_runtime.py --coverage                   how each is served
@@ -45,6 +46,34 @@ def read_calls():
     if list(calls) != sorted(calls):
         die('runtime_calls.txt is not sorted')
     return calls
+
+
+def read_names():
+    """Returns (versions in order, {name: (first, last)} of the runtimes before 13)."""
+    versions, names = [], {}
+    with open(os.path.join(HERE, 'runtime_names.txt'), encoding='utf-8') as f:
+        for word, *rest in (line.split() for line in f if not line.startswith('#')):
+            if word == 'versions':
+                versions = rest
+            else:
+                names[word] = tuple(rest)
+    return versions, names
+
+
+def lifetimes(calls):
+    """Returns (versions, {name: (index of the first version that has it, of the last)}), sorted by name."""
+    versions, names = read_names()
+    index = {v: i for i, v in enumerate(versions)}
+    newest, served = len(versions) - 1, index['13.0']
+    life = {n: (index[first], index[last]) for n, (first, last) in names.items()}
+    for name, (how, detail) in calls.items():
+        first = index[detail] if how == 'newer' else served
+        if name in life:
+            if life[name][1] + 1 != first:
+                die(f'{name}: runtime_names.txt and runtime_calls.txt differ')
+            first = life[name][0]
+        life[name] = (first, newest)
+    return versions, dict(sorted(life.items()))
 
 
 def runtime_errors(hdr):
@@ -250,6 +279,26 @@ def gen_list(calls):
             ' \\\n'.join(f'\tX({n})' for n in calls) + '\n')
 
 
+def gen_versions(calls):
+    """Returns the names of all runtimes that are known: by them the preload library tells versions."""
+    versions, life = lifetimes(calls)
+    exports = {n: i for i, n in enumerate(calls)}
+    has = [frozenset(n for n, (first, last) in life.items() if first <= v <= last) for v in range(len(versions))]
+    # Versions with the same names cannot be told apart by names.
+    labels = [' or '.join(versions[w] for w in range(len(versions)) if has[w] == has[v]) for v in range(len(versions))]
+    out = [BANNER + '#ifndef GEN_CUDART_VERSIONS_H\n#define GEN_CUDART_VERSIONS_H\n',
+           '/* The versions of CUDA whose runtimes are known, in order. */']
+    out += [f'#define RT_VERSION_{v.replace(".", "_")} {i}' for i, v in enumerate(versions)]
+    out += [f'#define RT_VERSION_NEWEST {len(versions) - 1}', f'#define RT_NEWEST "{versions[-1]}"', '',
+            '/* X(what the version is called, how many names its runtime has), in order. */',
+            f'#define RT_VERSION_COUNT {len(versions)}', '#define RT_VERSIONS(X) \\']
+    out.append(' \\\n'.join(f'\tX("{label}", {len(names)})' for label, names in zip(labels, has)))
+    out += ['', '/* X(name, the first version that has it, the last, which of RT_EXPORTS or -1), sorted. */',
+            f'#define RT_NAME_COUNT {len(life)}', '#define RT_NAMES(X) \\']
+    out.append(' \\\n'.join(f'\tX({n}, {first}, {last}, {exports.get(n, -1)})' for n, (first, last) in life.items()))
+    return '\n'.join(out) + '\n\n#endif\n'
+
+
 def coverage(calls):
     count = {h: sum(1 for how, _ in calls.values() if how == h) for h in HOW}
     out = ['<!-- SPDX-License-Identifier: Apache-2.0 -->',
@@ -303,7 +352,8 @@ def main():
     os.makedirs(opt.out, exist_ok=True)
     for name, body in (('gen_cudart_calls.c', text), ('gen_cudart_driver.h', gen_driver(used)),
                        ('gen_cudart_errors.c', gen_errors(runtime_errors(runtime), driver)),
-                       ('gen_libcudart.map', gen_map(calls)), ('gen_cudart_exports.h', gen_list(calls))):
+                       ('gen_libcudart.map', gen_map(calls)), ('gen_cudart_exports.h', gen_list(calls)),
+                       ('gen_cudart_versions.h', gen_versions(calls))):
         write(os.path.join(opt.out, name), body)
 
 

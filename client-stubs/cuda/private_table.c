@@ -77,7 +77,7 @@ static bool needs_tables(const char *path)
 	if (!elf_open(&f, path))
 		return false;
 	needs = elf_section(&f, ".nv_fatbin") || elf_section(&f, ".nvFatBinSegment") ||
-		has_mark(&f, ".dynstr") || has_mark(&f, ".rodata");
+		has_mark(&f, ".dynstr") || has_mark(&f, ".rodata") || has_mark(&f, ".strtab");
 	elf_close(&f);
 	return needs;
 }
@@ -103,22 +103,34 @@ static bool is_first(uintptr_t base)
 	return first;
 }
 
+/* How much of the reason concerns a program: up to what helps with a library. */
+static int for_program(const char *reason)
+{
+	size_t n = strcspn(reason, ";");
+
+	return reason[n] ? n + 1 + strcspn(reason + n + 1, ";") : n;
+}
+
 /*
- * Says why the preload library did not redirect a runtime in the object, and after the
- * semicolon what helps. If the object is a library, the user of the program can do nothing.
+ * Says why the preload library did not redirect a runtime in the object, and after a semicolon
+ * what helps: first with a program, then with a library, if its user can do anything.
  */
 static void complain(const struct asker *a)
 {
 	const char *(*reason_of)(const char *path, uintptr_t base);
-	const char *reason;
+	const char *reason, *library;
 
 	*(void **)&reason_of = dlsym(RTLD_DEFAULT, "wormhole_preload_reason");
 	reason = reason_of ? reason_of(a->readable, a->base) :
 		 "`wormhole run' redirects static CUDA runtimes";
+	if (!reason)
+		reason = "";
+	library = strrchr(reason, ';');
+	if (a->is_program || !library || library == strchr(reason, ';'))
+		library = "";
 	wh_complain("%s: %s needs a private table of NVIDIA's driver (cuGetExportTable), and there "
-		    "is none%s%.*s", a->file, a->call, reason ? ": " : "",
-		    (int)(!reason ? 0 : a->is_program ? strlen(reason) : strcspn(reason, ";")),
-		    reason ? reason : "");
+		    "is none%s%.*s%s", a->file, a->call, *reason ? ": " : "",
+		    a->is_program ? for_program(reason) : (int)strcspn(reason, ";"), reason, library);
 }
 
 CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)

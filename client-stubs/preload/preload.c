@@ -25,8 +25,7 @@
 
 static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
 
-__attribute__((format(printf, 1, 2)))
-static void say(const char *fmt, ...)
+void preload_say(const char *fmt, ...)
 {
 	static const char begin[] = "wormhole: error: ";
 	char line[4600];
@@ -71,13 +70,13 @@ static void fill_slots(void)
 	int i;
 
 	if (!lib) {
-		say("libwormhole-preload: %s", dlerror());
+		preload_say("libwormhole-preload: %s", dlerror());
 		_exit(EXIT_CANNOT_SERVE);
 	}
 	for (i = 0; i < RT_EXPORT_COUNT; i++) {
 		func = dlsym(lib, preload_names[i]);
 		if (!func) {
-			say("libwormhole-preload: libcudart.so.13 has no %s",
+			preload_say("libwormhole-preload: libcudart.so.13 has no %s",
 				    preload_names[i]);
 			_exit(EXIT_CANNOT_SERVE);
 		}
@@ -88,6 +87,8 @@ static void fill_slots(void)
 /* stubs.S calls this at the first call of a redirected function. */
 void *preload_resolve(unsigned long export)
 {
+	if (export >= RT_EXPORT_COUNT)
+		return preload_refuse(export);
 	pthread_once(&resolve_once, fill_slots);
 	return preload_slots[export];
 }
@@ -105,59 +106,68 @@ static bool is_runtime_library(const char *path)
  */
 static void serve(const char *path, uintptr_t base)
 {
-	struct preload_func *funcs;
-	size_t count;
+	struct preload_runtime rt;
 
-	if (preload_find(path, base, &funcs, &count) != PRELOAD_FOUND)
+	if (preload_find(path, base, &rt) != PRELOAD_FOUND)
 		return;
-	if (preload_redirect(funcs, count) == PRELOAD_BROKEN) {
-		say("libwormhole-preload: %s: the code of its static CUDA runtime cannot be "
+	if (preload_redirect(rt.funcs, rt.count) == PRELOAD_BROKEN) {
+		preload_say("libwormhole-preload: %s: the code of its static CUDA runtime cannot be "
 		    "made executable again; link it with nvcc -cudart shared", path);
 		_exit(EXIT_CANNOT_SERVE);
 	}
-	free(funcs);
+	free(rt.funcs);
 }
 
 /* --- Questions of libcuda.so.1 ------------------------------------------------------ */
 
-static const char *why_not_redirected(const char *path, uintptr_t base)
-{
-	static char text[256];
-	struct preload_func *funcs;
-	size_t count, which;
-	const char *wrong;
+static char reason[320];
 
-	if (preload_find(path, base, &funcs, &count) != PRELOAD_FOUND)
-		return NULL;
-	wrong = preload_check(funcs, count, &which);
-	snprintf(text, sizeof(text), "%s() of its static CUDA runtime %s; link it with nvcc -cudart shared",
-		 preload_names[funcs[which].export], wrong ? wrong : "cannot be made writable");
-	free(funcs);
-	return text;
+static const char *why_not_redirected(struct preload_runtime *rt)
+{
+	const char *wrong;
+	size_t which;
+
+	wrong = preload_check(rt->funcs, rt->count, &which);
+	snprintf(reason, sizeof(reason), "%s() of its static CUDA runtime %s; link it with nvcc -cudart shared",
+		 preload_name(rt->funcs[which].export), wrong ? wrong : "cannot be made writable");
+	free(rt->funcs);
+	return reason;
+}
+
+static const char *not_of_13(const struct preload_runtime *rt)
+{
+	static const char remedy[] = "build it with CUDA 13, or with the shared runtime of CUDA 13; "
+				     "take a build of it for CUDA 13";
+
+	if (rt->version)
+		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of CUDA %s, which is not of version 13; %s",
+			 rt->version, remedy);
+	else
+		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of an unknown version, perhaps not of "
+			 "version 13; %s", remedy);
+	return reason;
 }
 
 /*
  * An object has called the driver in a way that only a CUDA runtime does which was not
- * redirected. Returns why it was not, and what helps if the user can help. NULL: nothing is
- * known.
+ * redirected. Returns why it was not; after a semicolon, what helps if the object is the program;
+ * and after another, what helps if it is a library. NULL: nothing is known.
  */
 __attribute__((visibility("default")))
 const char *wormhole_preload_reason(const char *path, uintptr_t base)
 {
-	struct preload_func *funcs = NULL;
-	size_t count;
+	struct preload_runtime rt;
 
 	if (is_runtime_library(path))
 		return "it is NVIDIA's CUDA runtime and not Wormhole's libcudart.so.13";
-	switch (preload_find(path, base, &funcs, &count)) {
+	switch (preload_find(path, base, &rt)) {
 	case PRELOAD_STRIPPED:
 		return "it has no symbol table by which a CUDA runtime in it could be redirected; "
 		       "link it with nvcc -cudart shared, or do not strip it";
 	case PRELOAD_VERSION:
-		return "it has a static CUDA runtime that is not of version 13; build it with CUDA 13";
+		return not_of_13(&rt);
 	case PRELOAD_FOUND:
-		free(funcs);
-		return why_not_redirected(path, base);
+		return why_not_redirected(&rt);
 	case PRELOAD_NONE:
 	case PRELOAD_NO_MEMORY:
 		break;

@@ -10,9 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf_file.h"
 #include "gen_cudart_exports.h"
 
 #define PRELOAD_STUB_SIZE 16
+
+/* Places for functions that no version which is known has (later.c). stubs.S has the number too. */
+#define PRELOAD_LATER_MAX 128
+#define PRELOAD_NAME_MAX 64
+#define PRELOAD_STUBS (RT_EXPORT_COUNT + PRELOAD_LATER_MAX)
 
 #pragma GCC visibility push(hidden)
 
@@ -20,14 +26,20 @@
 struct preload_func {
 	uintptr_t addr;		/* in memory */
 	size_t room;		/* up to the next symbol or the section's end */
-	int export;		/* which of RT_EXPORTS */
+	int export;		/* which of RT_EXPORTS, or what preload_later() returned */
+};
+
+struct preload_runtime {
+	struct preload_func *funcs;	/* sorted by address; free() it */
+	size_t count;
+	const char *version;		/* of CUDA, or NULL: none that is known */
 };
 
 enum preload_kind {
 	PRELOAD_NONE,		/* the object has no static runtime */
 	PRELOAD_FOUND,
 	PRELOAD_STRIPPED,	/* no symbol table, so there may be one */
-	PRELOAD_VERSION,	/* a static runtime of another major version */
+	PRELOAD_VERSION,	/* a static runtime that is not for sure of CUDA 13 */
 	PRELOAD_NO_MEMORY,
 };
 
@@ -35,8 +47,20 @@ enum preload_kind {
 extern const char *const preload_names[RT_EXPORT_COUNT];
 
 /* elf.c: finds the static runtime's functions in an ELF file that is mapped at `base`. */
-enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_func **funcs,
-			       size_t *count);
+enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_runtime *rt);
+
+/* version.c: is it a runtime, and of which version? The functions come without room. */
+enum preload_kind preload_judge(const struct elf_symbols *s, struct preload_runtime *rt);
+
+/* later.c: a place for a function that no known version has, or -1 if there is no room. */
+int preload_later(const char *name);
+const char *preload_name(int export);
+/* Says that the function is not here. Returns what answers for it. */
+void *preload_refuse(unsigned long export);
+
+/* preload.c: one line on standard error. */
+__attribute__((format(printf, 1, 2)))
+void preload_say(const char *fmt, ...);
 
 enum preload_done {
 	PRELOAD_REDIRECTED,
@@ -53,9 +77,9 @@ const char *preload_check(const struct preload_func *funcs, size_t count, size_t
 enum preload_done preload_redirect(const struct preload_func *funcs, size_t count);
 const char *preload_jump(uintptr_t from, size_t room, uintptr_t to);
 
-/* stubs.S: one jump per export, through a slot that is filled at the first call. */
-extern const char preload_stubs[RT_EXPORT_COUNT][PRELOAD_STUB_SIZE];
-extern void *preload_slots[RT_EXPORT_COUNT];
+/* stubs.S: one jump per function, through a slot that is filled at the first call. */
+extern const char preload_stubs[PRELOAD_STUBS][PRELOAD_STUB_SIZE];
+extern void *preload_slots[PRELOAD_STUBS];
 void *preload_resolve(unsigned long export);
 
 #pragma GCC visibility pop

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One stub for each export of libcudart.so.13: a jump through preload_slots. At the start a
+ * One stub for each export of libcudart.so.13, and 128 (PRELOAD_LATER_MAX) for functions that it
+ * lacks: a jump through preload_slots. At the start a
  * slot points to code that asks preload_resolve() for the target and keeps the argument
  * registers. No function of the runtime takes a floating-point argument.
  */
 #include "gen_cudart_exports.h"
+
+#define STUBS (RT_EXPORT_COUNT + 128)
 
 	.section .data.rel.local, "aw"
 	.balign	8
@@ -12,7 +15,7 @@
 	.globl	preload_slots
 preload_slots:
 	.set	i, 0
-	.rept	RT_EXPORT_COUNT
+	.rept	STUBS
 	.quad	first_calls + 16 * i
 	.set	i, i + 1
 	.endr
@@ -24,7 +27,7 @@ preload_slots:
 	.globl	preload_stubs
 preload_stubs:
 	.set	i, 0
-	.rept	RT_EXPORT_COUNT
+	.rept	STUBS
 	.balign	16
 	endbr64
 	jmp	*preload_slots + 8 * i(%rip)
@@ -36,7 +39,7 @@ preload_stubs:
 	.balign	16
 first_calls:
 	.set	i, 0
-	.rept	RT_EXPORT_COUNT
+	.rept	STUBS
 	.balign	16
 	endbr64
 	pushq	$i

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A helper of preload_test.sh: programs that look as if they held a static runtime. The runtime
-// is of another version (OLD), of a later minor one (LATER), has functions too short to redirect
-// (SHORT), or is only a function of the same name (WRAPPER). With an argument the programs ask
-// the driver for a private table, as runtimes do.
+// A helper of preload_test.sh: programs that look as if they held a static runtime. VERSION has
+// the names of one version's runtime; SHORT makes its functions too short to redirect, MISSING
+// leaves one out, EXTRA adds one that no version has, and OWN gives the program such a function
+// outside of the runtime. OLD has a few names of all versions, and WRAPPER only one. With an
+// argument the programs ask the driver for a private table, as runtimes do.
 #include <dlfcn.h>
 #include <stdio.h>
+
+#include "gen_cudart_versions.h"
 
 __attribute__((section(".nv_fatbin"), used))
 static const char device_code[64] = "code";
@@ -28,27 +31,52 @@ static void ask(void)
 		return 1;						\
 	}
 
-#ifdef SHORT
-__asm__(".text\n"
-	".globl cudaMalloc\n.type cudaMalloc, @function\ncudaMalloc: mov $1, %eax\nret\n"
-	".globl cudaGetDeviceCount\n.type cudaGetDeviceCount, @function\n"
-	"cudaGetDeviceCount: mov $1, %eax\nret\n.balign 16\n");
-int cudaMalloc(void);
-#else
-FUNC(cudaMalloc)
+#ifdef OWN
+FUNC(cudaThreadSynchronize)
+FUNC(cudaCheckOwn)
 #endif
 
-#ifndef WRAPPER
+#ifdef VERSION
+#ifdef SHORT
+#define ROOM "0"
+#else
+#define ROOM "32"
+#endif
+#ifdef MISSING
+#define LEAVE_OUT ".set leave_out_cudaLogsCurrent, 1\n"
+#else
+#define LEAVE_OUT ""
+#endif
+#define TEXT(x) #x
+#define VALUE(x) TEXT(x)
+#define BODY(name)							\
+	".globl " name "\n.type " name ", @function\n"			\
+	name ": mov $77, %eax\nret\n.skip " ROOM ", 0x90\n"
+#define DEFINE(name, first, last)					\
+	".if " #first " <= " VALUE(VERSION) " && " #last " >= " VALUE(VERSION) "\n"	\
+	".ifndef leave_out_" #name "\n" BODY(#name) ".endif\n.endif\n"
+// As in NVIDIA's runtimes, functions that all versions have are first and last.
+#define COMMON(name, first, last, export)				\
+	".if " #first " == 0 && " #last " == " VALUE(RT_VERSION_NEWEST) "\n"	\
+	".ifnc " #name ",cudaGetDeviceCount\n" DEFINE(name, first, last) ".endif\n.endif\n"
+#define SPECIAL(name, first, last, export)				\
+	".if " #first " != 0 || " #last " != " VALUE(RT_VERSION_NEWEST) "\n"	\
+	DEFINE(name, first, last) ".endif\n"
+__asm__(".text\n.balign 16\n" LEAVE_OUT RT_NAMES(COMMON) RT_NAMES(SPECIAL)
+#ifdef EXTRA
+	BODY("cudaBrandNew")
+#endif
+	BODY("cudaGetDeviceCount") ".skip 32\n.balign 16\n");
+int cudaMalloc(void);
+int cudaGetDeviceCount(int *count);
+int cudaGreenCtxCreate(void);
+int cudaBrandNew(void);
+#else
+FUNC(cudaMalloc)
+#ifdef OLD
 FUNC(__cudaRegisterFatBinary)
-#ifndef SHORT
 FUNC(cudaGetDeviceCount)
 #endif
-#endif
-#if defined(SHORT) || defined(LATER)
-FUNC(__cudaGetKernel)
-#endif
-#ifdef LATER
-FUNC(cudaGreenCtxCreate)
 #endif
 
 int main(int argc, char **argv)
@@ -56,8 +84,16 @@ int main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1)
 		ask();
-#ifdef LATER
+#if defined(LATER)
 	printf("later %d\n", cudaGreenCtxCreate());
+#elif defined(OWN)
+	int n = 0, err = cudaGetDeviceCount(&n);
+
+	printf("own %d %d served %d %d\n", cudaThreadSynchronize(), cudaCheckOwn(), err, n);
+#elif defined(EXTRA) && VERSION == RT_VERSION_NEWEST
+	int n = 0, first = cudaBrandNew(), again = cudaBrandNew(), err = cudaGetDeviceCount(&n);
+
+	printf("new %d %d served %d %d\n", first, again, err, n);
 #else
 	printf("own %d\n", cudaMalloc());
 #endif

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The test promises which objects the preload library serves, that it leaves everything else
-# alone, and what it says of a runtime that it cannot serve when that is used. It runs over
-# softgpu; the points about messages run over a server.
+# alone, of which version it takes a runtime to be, and what it says of a runtime that it cannot
+# serve when that is used. It runs over softgpu; the points about messages run over a server.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 . "$WH_TOP/tests/tap.sh"
@@ -25,6 +25,7 @@ ok() { # STATUS NAME
 	fi
 }
 run() { LD_PRELOAD=$preload timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"; rc=$?; }
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 lines() { [ "$rc" = 0 ] && [ "$(tr '\n' ' ' <"$tmp/out")" = "$1" ]; }
 left() { [ "$rc" = 0 ] && [ "$(tr '\n' ' ' <"$tmp/out")" = "$1" ] && [ ! -s "$tmp/err" ]; }
 named() { [ "$rc" = 0 ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q "$1" "$tmp/err"; }
@@ -32,7 +33,7 @@ refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" =
 
 [ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-echo "1..17"
+echo "1..28"
 
 run "$bin/no_pie"
 lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
@@ -49,8 +50,22 @@ run "$bin/later_runtime"
 lines "later 36 "; ok $? a_function_of_a_later_minor_version_is_served_too
 run "$bin/old_runtime"
 left "own 1 "; ok $? a_runtime_of_another_version_that_is_not_used_is_left_alone
+run "$bin/fake_12_9"
+left "own 77 "; ok $? a_runtime_of_cuda_12_9_is_not_redirected
+run "$bin/fake_12_0"
+left "own 77 "; ok $? a_runtime_of_cuda_12_0_is_not_redirected
+run "$bin/missing_runtime"
+left "own 77 "; ok $? a_runtime_of_13_that_lacks_a_function_is_not_redirected
+run "$bin/unlike_runtime"
+left "own 77 "; ok $? a_runtime_of_13_0_with_a_function_that_no_version_has_is_not_redirected
+run "$bin/own_functions"
+left "own 1 1 served 0 1 "; ok $? the_programs_own_functions_with_such_names_change_nothing
+run "$bin/newer_runtime"
+lines "new 36 36 served 0 1 "; ok $? a_later_minor_version_than_is_known_is_served_and_its_new_functions_refused
+[ "$(wc -l <"$tmp/err")" = 1 ] && grep -q '^wormhole: error: libwormhole-preload: cudaBrandNew came with a later CUDA than 13\.' "$tmp/err"
+ok $? each_new_function_is_named_once
 run "$bin/short_runtime"
-left "own 1 "; ok $? a_function_too_short_to_redirect_is_left_alone
+left "own 77 "; ok $? a_function_too_short_to_redirect_is_left_alone
 
 run "$bin/wrapper"
 lines "own 1 "; ok $? a_program_with_one_function_of_that_name_is_left_alone
@@ -77,3 +92,25 @@ run "$bin/old_runtime" use
 named 'not of version 13; build it with CUDA 13'; ok $? a_runtime_of_another_version_is_named_at_use
 run "$bin/short_runtime" use
 named 'cuda[A-Za-z]*() .*too short to redirect; link it with nvcc -cudart shared'; ok $? a_function_too_short_is_named_at_use
+run "$bin/fake_12_9" use
+named "$bin/fake_12_9: .*runtime of CUDA 12.8 or 12.9, which is not of version 13; build it with CUDA 13, or with the shared"
+ok $? a_runtime_of_12_is_named_with_its_version_and_the_remedy
+run "$bin/missing_runtime" use
+named 'runtime of an unknown version, perhaps not of version 13; build'; ok $? a_version_that_is_not_known_for_sure_is_called_unknown
+
+# NVIDIA's own runtime of CUDA 12.9, which has __cudaGetKernel as that of 13 has.
+if [ -x "$bin/static_12.9.79" ]; then
+	run "$bin/static_12.9.79"
+	lines "errors 500 500 500 500 value 0 " && named 'static_12.9.79: .*runtime of CUDA 12.8 or 12.9, which is not of version 13'
+	ok $? every_call_of_nvidias_runtime_of_12_9_fails_and_it_is_named
+else
+	skip every_call_of_nvidias_runtime_of_12_9_fails_and_it_is_named "tools/get-runtimes.sh got no runtime of 12.9"
+fi
+if [ -x "$bin/two_runtimes" ]; then
+	run "$bin/two_runtimes"
+	lines "constructor 112 13 13 old refused " &&
+		named 'libstatic_12.9.79.so: old_runtime_error() needs .*CUDA 12.8 or 12.9.*; take a build of it for CUDA 13$'
+	ok $? each_of_two_runtimes_is_judged_for_itself
+else
+	skip each_of_two_runtimes_is_judged_for_itself "tools/get-runtimes.sh got no runtime of 12.9"
+fi

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tells of which version a static runtime is, by the names of its functions. A runtime is one
+ * object with one section of code, so a program has all its functions or none. The version is
+ * the one that has exactly these names; __cudaGetKernel alone, say, is in 12.0 and in 13.0.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload.h"
+#include "gen_cudart_versions.h"
+
+static const struct {
+	const char *name;
+	int first, last;	/* the versions that have it */
+	int export;		/* which of RT_EXPORTS, or -1 */
+} names[RT_NAME_COUNT] = {
+#define NAME(n, first, last, export) { #n, first, last, export },
+	RT_NAMES(NAME)
+#undef NAME
+};
+
+static const struct {
+	const char *label;
+	size_t count;
+} versions[RT_VERSION_COUNT] = {
+#define VERSION(label, count) { label, count },
+	RT_VERSIONS(VERSION)
+#undef VERSION
+};
+
+#define UNKNOWN (-1)
+
+/* A function with a name as the runtime's. The program may have such functions of its own. */
+struct candidate {
+	uint64_t addr;
+	const char *name;
+	int known;		/* which of `names`, or UNKNOWN */
+};
+
+struct candidates {
+	struct candidate *all;
+	size_t count;
+};
+
+/* --- Which functions may be the runtime's ------------------------------------------- */
+
+static bool is_code(const Elf64_Sym *sym)
+{
+	return ELF64_ST_TYPE(sym->st_info) == STT_FUNC && sym->st_shndx != SHN_UNDEF;
+}
+
+/* The runtime's public names have a capital letter here; its inner ones have not. */
+static bool is_public(const char *name)
+{
+	size_t skip = !strncmp(name, "__", 2) ? 2 : 0;
+
+	return !strncmp(name + skip, "cuda", 4) && name[skip + 4] >= 'A' && name[skip + 4] <= 'Z';
+}
+
+static int find_name(const char *name)
+{
+	size_t low = 0, high = RT_NAME_COUNT, mid;
+	int order;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		order = strcmp(name, names[mid].name);
+		if (!order)
+			return mid;
+		if (order < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return UNKNOWN;
+}
+
+static size_t count_public(const struct elf_symbols *s)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->count; i++)
+		n += is_code(&s->sym[i]) && is_public(elf_symbol_name(s, i));
+	return n;
+}
+
+static bool collect(const struct elf_symbols *s, struct candidates *c)
+{
+	const char *name;
+	size_t i;
+
+	c->count = 0;
+	c->all = calloc(count_public(s) + 1, sizeof(*c->all));
+	for (i = 0; c->all && i < s->count; i++) {
+		name = elf_symbol_name(s, i);
+		if (is_code(&s->sym[i]) && is_public(name))
+			c->all[c->count++] = (struct candidate) {
+				.addr = s->sym[i].st_value,
+				.name = name,
+				.known = find_name(name),
+			};
+	}
+	return c->all;
+}
+
+static bool has(const struct candidates *c, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < c->count; i++)
+		if (!strcmp(c->all[i].name, name))
+			return true;
+	return false;
+}
+
+/* --- Which are ---------------------------------------------------------------------- */
+
+static bool in_every_version(const struct candidate *f)
+{
+	return f->known != UNKNOWN && !names[f->known].first &&
+	       names[f->known].last == RT_VERSION_NEWEST;
+}
+
+/*
+ * The first and the last public function of each runtime are functions that all have. What lies
+ * between them is the runtime's, and all else is the program's.
+ */
+static void keep_the_runtimes(struct candidates *c)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+	size_t i, n = 0;
+
+	for (i = 0; i < c->count; i++) {
+		if (!in_every_version(&c->all[i]))
+			continue;
+		if (c->all[i].addr < low)
+			low = c->all[i].addr;
+		if (c->all[i].addr > high)
+			high = c->all[i].addr;
+	}
+	for (i = 0; i < c->count; i++)
+		if (c->all[i].addr >= low && c->all[i].addr <= high)
+			c->all[n++] = c->all[i];
+	c->count = n;
+}
+
+/* --- Of which version --------------------------------------------------------------- */
+
+/* Counts the names that are known. Returns 0 if one stands there twice: two runtimes in one. */
+static size_t count_known(const struct candidates *c)
+{
+	bool seen[RT_NAME_COUNT] = { false };
+	size_t i, n = 0;
+
+	for (i = 0; i < c->count; i++) {
+		if (c->all[i].known == UNKNOWN)
+			continue;
+		if (seen[c->all[i].known])
+			return 0;
+		seen[c->all[i].known] = true;
+		n++;
+	}
+	return n;
+}
+
+static bool is_of(const struct candidates *c, int version)
+{
+	size_t i;
+	int n;
+
+	for (i = 0; i < c->count; i++) {
+		n = c->all[i].known;
+		if (n != UNKNOWN && (version < names[n].first || version > names[n].last))
+			return false;
+	}
+	return true;
+}
+
+static int version_of(const struct candidates *c, size_t known)
+{
+	int v;
+
+	for (v = RT_VERSION_NEWEST; v >= 0; v--)
+		if (known == versions[v].count && is_of(c, v))
+			return v;
+	return UNKNOWN;
+}
+
+/*
+ * A runtime that has all names of the newest version and others besides is of a later minor
+ * version: a new major version takes names away. With others besides, any other version is none.
+ */
+static enum preload_kind judge(const struct candidates *c, const char **label)
+{
+	size_t known = count_known(c);
+	int version = version_of(c, known);
+
+	*label = NULL;
+	if (version == UNKNOWN || (known < c->count && version != RT_VERSION_NEWEST))
+		return PRELOAD_VERSION;
+	*label = known < c->count ? "later than " RT_NEWEST : versions[version].label;
+	return version >= RT_VERSION_13_0 ? PRELOAD_FOUND : PRELOAD_VERSION;
+}
+
+static enum preload_kind take(const struct candidates *c, struct preload_runtime *rt)
+{
+	const struct candidate *f;
+	int export;
+	size_t i;
+
+	rt->funcs = calloc(c->count, sizeof(*rt->funcs));
+	if (!rt->funcs)
+		return PRELOAD_NO_MEMORY;
+	for (i = 0; i < c->count; i++) {
+		f = &c->all[i];
+		export = f->known != UNKNOWN ? names[f->known].export : preload_later(f->name);
+		if (export < 0) {
+			free(rt->funcs);
+			return PRELOAD_VERSION;
+		}
+		rt->funcs[i] = (struct preload_func) {
+			.addr = f->addr, .room = SIZE_MAX, .export = export,
+		};
+	}
+	rt->count = c->count;
+	return PRELOAD_FOUND;
+}
+
+/* An object that merely defines a name or two of the runtime is not a runtime. */
+enum preload_kind preload_judge(const struct elf_symbols *s, struct preload_runtime *rt)
+{
+	enum preload_kind kind = PRELOAD_NONE;
+	struct candidates c;
+
+	if (!collect(s, &c))
+		return PRELOAD_NO_MEMORY;
+	if (has(&c, "__cudaRegisterFatBinary") && has(&c, "cudaMalloc") &&
+	    has(&c, "cudaGetDeviceCount")) {
+		keep_the_runtimes(&c);
+		kind = judge(&c, &rt->version);
+		if (kind == PRELOAD_FOUND)
+			kind = take(&c, rt);
+	}
+	free(c.all);
+	return kind;
+}
