@@ -71,13 +71,17 @@ static bool has_mark(const struct elf_file *f, const char *section)
 
 static bool needs_tables(const char *path)
 {
+	bool (*has_runtime)(const char *path);
 	struct elf_file f;
 	bool needs;
 
+	*(void **)&has_runtime = dlsym(RTLD_DEFAULT, "wormhole_preload_has_runtime");
+	if (has_runtime && has_runtime(path))
+		return true;
 	if (!elf_open(&f, path))
 		return false;
 	needs = elf_section(&f, ".nv_fatbin") || elf_section(&f, ".nvFatBinSegment") ||
-		has_mark(&f, ".dynstr") || has_mark(&f, ".rodata") || has_mark(&f, ".strtab");
+		has_mark(&f, ".dynstr") || has_mark(&f, ".rodata");
 	elf_close(&f);
 	return needs;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Finds the functions of a static CUDA runtime by the symbol table (.symtab)
- * of an ELF file, and measures how many bytes each may be given.
+ * of an ELF file, and measures how many bytes each may be given. Without a
+ * symbol table, code.c finds them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +57,8 @@ static void measure(const struct elf_file *f, const struct elf_symbols *s,
 	}
 }
 
-static enum preload_kind find(const struct elf_file *f, uintptr_t base,
-			      struct preload_runtime *rt)
+static enum preload_kind find_names(const struct elf_file *f, uintptr_t base,
+				    struct preload_runtime *rt)
 {
 	enum preload_kind kind;
 	struct elf_symbols s;
@@ -73,6 +74,18 @@ static enum preload_kind find(const struct elf_file *f, uintptr_t base,
 	for (i = 0; i < rt->count; i++)
 		rt->funcs[i].addr += base;
 	return kind;
+}
+
+/* A table without the runtime's names may be what `strip -x` has left of it. */
+static enum preload_kind find(const struct elf_file *f, uintptr_t base,
+			      struct preload_runtime *rt)
+{
+	enum preload_kind by_names = find_names(f, base, rt), by_code;
+
+	if (by_names != PRELOAD_STRIPPED && by_names != PRELOAD_NONE)
+		return by_names;
+	by_code = preload_find_code(f, base, rt);
+	return by_code == PRELOAD_NONE ? by_names : by_code;
 }
 
 enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_runtime *rt)

@@ -148,6 +148,14 @@ static const char *not_of_13(const struct preload_runtime *rt)
 	return reason;
 }
 
+static const char *changed(const struct preload_runtime *rt)
+{
+	snprintf(reason, sizeof(reason), "it has no symbol table, and a static CUDA runtime that seems to be of CUDA %s, "
+		 "but the code of %zu of its functions is another; "
+		 "link it with nvcc -cudart shared, or do not strip it", rt->version, rt->count);
+	return reason;
+}
+
 /*
  * An object has called the driver in a way that only a CUDA runtime does which was not
  * redirected. Returns why it was not; after a semicolon, what helps if the object is the program;
@@ -162,10 +170,13 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 		return "it is NVIDIA's CUDA runtime and not Wormhole's libcudart.so.13";
 	switch (preload_find(path, base, &rt)) {
 	case PRELOAD_STRIPPED:
-		return "it has no symbol table by which a CUDA runtime in it could be redirected; "
+		return "it has no symbol table by which a CUDA runtime in it could be redirected, and no code that "
+		       "is known; "
 		       "link it with nvcc -cudart shared, or do not strip it";
 	case PRELOAD_VERSION:
 		return not_of_13(&rt);
+	case PRELOAD_CHANGED:
+		return changed(&rt);
 	case PRELOAD_FOUND:
 		return why_not_redirected(&rt);
 	case PRELOAD_NONE:
@@ -173,6 +184,17 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 		break;
 	}
 	return NULL;
+}
+
+/* Is there for sure a static runtime in the object, whether or not it can be served? */
+__attribute__((visibility("default")))
+bool wormhole_preload_has_runtime(const char *path)
+{
+	struct preload_runtime rt;
+	enum preload_kind kind = preload_find(path, 0, &rt);
+
+	free(rt.funcs);
+	return kind == PRELOAD_FOUND || kind == PRELOAD_VERSION || kind == PRELOAD_CHANGED;
 }
 
 /* --- The loader's list -------------------------------------------------------------- */

@@ -38,7 +38,8 @@ struct preload_runtime {
 enum preload_kind {
 	PRELOAD_NONE,		/* the object has no static runtime */
 	PRELOAD_FOUND,
-	PRELOAD_STRIPPED,	/* no symbol table, so there may be one */
+	PRELOAD_STRIPPED,	/* no symbol table, so there may be one that is not known */
+	PRELOAD_CHANGED,	/* `count` functions differ from those of `version` */
 	PRELOAD_VERSION,	/* a static runtime that is not for sure of CUDA 13 */
 	PRELOAD_NO_MEMORY,
 };
@@ -51,6 +52,10 @@ enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_
 
 /* version.c: is it a runtime, and of which version? The functions come without room. */
 enum preload_kind preload_judge(const struct elf_symbols *s, struct preload_runtime *rt);
+
+/* code.c: the same for an object without a symbol table, by the code of its functions. */
+enum preload_kind preload_find_code(const struct elf_file *f, uintptr_t base,
+				    struct preload_runtime *rt);
 
 /* later.c: a place for a function that no known version has, or -1 if there is no room. */
 int preload_later(const char *name);

@@ -217,6 +217,7 @@ static enum preload_kind take(const struct candidates *c, struct preload_runtime
 		export = f->known != UNKNOWN ? names[f->known].export : preload_later(f->name);
 		if (export < 0) {
 			free(rt->funcs);
+			rt->funcs = NULL;
 			return PRELOAD_VERSION;
 		}
 		rt->funcs[i] = (struct preload_func) {

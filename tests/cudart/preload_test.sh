@@ -33,7 +33,7 @@ refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" =
 
 [ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-echo "1..28"
+echo "1..36"
 
 run "$bin/no_pie"
 lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
@@ -45,6 +45,13 @@ run "$bin/plugin_user"
 lines "constructor 112 main 13 "; ok $? a_library_is_served_before_its_constructors
 run "$bin/plugin_opener" "$bin/libplugin.so"
 lines "constructor 112 main 12 constructor 112 main 13 "; ok $? an_opened_library_is_served_each_time
+
+run "$bin/stripped"
+lines "constructor 112 main 13 "; ok $? a_stripped_program_is_served
+run "$bin/without_locals"
+lines "constructor 112 main 13 "; ok $? a_program_with_a_symbol_table_without_the_runtime_is_served
+run "$bin/stripped_user"
+lines "constructor 112 main 13 "; ok $? a_stripped_library_is_served
 
 run "$bin/later_runtime"
 lines "later 36 "; ok $? a_function_of_a_later_minor_version_is_served_too
@@ -85,8 +92,10 @@ use_transport shm
 trap 'stop_server; rm -rf "$tmp"' EXIT
 export LD_LIBRARY_PATH=$static_path
 run "$bin/stripped"
-named "^wormhole: error: $bin/stripped: .*nvcc -cudart shared, or do not strip it"; ok $? a_stripped_program_is_named_with_the_remedy_when_it_uses_cuda
-run "$bin/stripped_user"
+lines "constructor 112 main 13 " && [ ! -s "$tmp/err" ]; ok $? a_stripped_program_is_served_over_a_server
+run "$bin/altered"
+named "^wormhole: error: $bin/altered: .*seems to be of CUDA 13\.[0-9 or.]*, but the code of 1 of its functions is another; link it with nvcc -cudart shared, or do not strip it"; ok $? a_stripped_program_is_named_with_the_remedy_when_it_uses_cuda
+run env LD_PRELOAD="$preload $WH_BUILD/tests/cudart/altered/libstripped.so" "$bin/stripped_user"
 named 'libstripped.so: plugin_compute() needs a private table'; ok $? a_stripped_library_is_named_with_its_call
 run "$bin/old_runtime" use
 named 'not of version 13; build it with CUDA 13'; ok $? a_runtime_of_another_version_is_named_at_use
@@ -114,3 +123,36 @@ if [ -x "$bin/two_runtimes" ]; then
 else
 	skip each_of_two_runtimes_is_judged_for_itself "tools/get-runtimes.sh got no runtime of 12.9"
 fi
+for build in 12.9.79 13.5.37; do
+	case $build in
+	12.*) point=a_stripped_runtime_of_12_9_is_refused_and_named_with_its_version ;;
+	*) point=a_stripped_runtime_of_another_13_than_the_compilers_is_served ;;
+	esac
+	if [ ! -x "$bin/stripped_$build" ]; then
+		skip $point "tools/get-runtimes.sh got no runtime of $build"
+		continue
+	fi
+	run "$bin/stripped_$build"
+	case $build in
+	12.*) lines "errors 500 500 500 500 value 0 " && named 'stripped_12.9.79: .*runtime of CUDA 12.9, which is not of version 13; build it' ;;
+	*) lines "errors 0 0 0 0 value 7 " && [ ! -s "$tmp/err" ] ;;
+	esac
+	ok $? $point
+done
+
+# The tables say what NVIDIA's libraries have.
+table=$WH_TOP/cuda-api/runtime_code.txt
+code_of() { # BUILD: the functions that the table has of it
+	awk -v b="$1" '$1 == "builds" { on = 0; for (i = 2; i <= NF; i++) on += $i == b; next } on' "$table"
+}
+for build in 12.9.79 13.5.37; do
+	library=$WH_BUILD/runtimes/$build/libcudart_static.a
+	if [ ! -e "$library" ]; then
+		skip "the_table_has_the_code_of_$build" "tools/get-runtimes.sh got no runtime of $build"
+		continue
+	fi
+	/usr/bin/python3 -B "$WH_TOP/cuda-api/runtime_code.py" "$build=$library" 2>"$tmp/err" | grep -v '^#' | tail -n +2 >"$tmp/out"
+	rc=$?
+	[ -s "$tmp/out" ] && code_of "$build" | cmp - "$tmp/out" >>"$tmp/err" 2>&1
+	ok $? "the_table_has_the_code_of_$build"
+done

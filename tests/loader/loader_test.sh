@@ -18,7 +18,7 @@ opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
 served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
 
-plan 50
+plan 51
 ok server_starts serve
 
 # --- Where a search ends
@@ -122,13 +122,21 @@ is without_wormhole_run_it_is_named_too "$(LD_LIBRARY_PATH=$ours "$bin/asker" us
 # --- NVIDIA's own, where this machine has them
 genuine=${CUDA_HOME:-/usr/local/cuda}/lib64
 # Without the auditor that leads to ours, a library fares like one that is not served.
-if [ -e "$genuine/libcusparse.so.12" ]; then
+if [ -e "$genuine/libcufft.so.12" ]; then
 	like genuine_library_is_named_at_use "$(run env -u LD_AUDIT /usr/bin/python3 -c "import ctypes
-h = ctypes.c_void_p()
-ctypes.CDLL('$genuine/libcusparse.so.12').cusparseCreate(ctypes.byref(h))")" \
-		"^wormhole: error: $genuine/libcusparse.so.12: cusparseCreate() needs"
+plan = ctypes.c_int()
+ctypes.CDLL('$genuine/libcufft.so.12').cufftPlan1d(ctypes.byref(plan), 64, 0x29, 1)")" \
+		"^wormhole: error: $genuine/libcufft.so.12: cufftPlan1d() needs"
 else
-	skip genuine_library_is_named_at_use "no libcusparse.so.12 of NVIDIA's here"
+	skip genuine_library_is_named_at_use "no libcufft.so.12 of NVIDIA's here"
+fi
+# Its runtime is one that is known.
+if [ -e "$genuine/libcusolverMg.so.12" ]; then
+	is genuine_library_with_a_stripped_runtime_of_13_is_served "$(run env -u LD_AUDIT /usr/bin/python3 -c "import ctypes
+handle = ctypes.c_void_p()
+print(ctypes.CDLL('$genuine/libcusolverMg.so.12').cusolverMgCreate(ctypes.byref(handle)))")" 0
+else
+	skip genuine_library_with_a_stripped_runtime_of_13_is_served "no libcusolverMg.so.12 of NVIDIA's here"
 fi
 if [ -e "$genuine/libnvrtc.so.13" ]; then
 	is genuine_compiler_works_and_is_not_named "$(run /usr/bin/python3 -c "import ctypes
