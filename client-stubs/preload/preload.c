@@ -270,9 +270,26 @@ static void watch_dlopen(void)
 	preload_jump((uintptr_t)brk, 16, (uintptr_t)objects_changed);
 }
 
+/*
+ * A server that was started from a shell for clients has this library too. Its workers load
+ * NVIDIA's own libraries, over NVIDIA's driver.
+ */
+static bool is_server(void)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	const char *slash;
+
+	path[n < 0 ? 0 : n] = 0;
+	slash = strrchr(path, '/');
+	return slash && (!strcmp(slash, "/wormhole-server") || !strcmp(slash, "/wormhole-worker"));
+}
+
 __attribute__((constructor))
 static void preload_start(void)
 {
+	if (is_server())
+		return;
 	serve_new_objects(_r_debug.r_map);
 	watch_dlopen();
 }

@@ -33,7 +33,7 @@ refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" =
 
 [ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-echo "1..36"
+echo "1..37"
 
 run "$bin/no_pie"
 lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
@@ -82,6 +82,13 @@ run "$WH_BUILD/examples/shared/no_such_program"
 [ "$rc" = 127 ]; ok $? a_missing_program_is_still_a_missing_program
 LD_PRELOAD=$preload LD_DEBUG=files "$bin/wrapper" >"$tmp/out" 2>"$tmp/err"; rc=$?
 ! grep -q 'libcudart' "$tmp/err"; ok $? the_runtime_is_loaded_only_when_needed
+
+for name in wormhole-server wormhole-worker; do
+	cp "$bin/stripped" "$tmp/$name"
+	LD_PRELOAD=$preload LD_DEBUG=files "$tmp/$name" >"$tmp/out" 2>"$tmp/err"; rc=$?
+	grep -q libwormhole-preload "$tmp/err" && ! grep -q 'libcudart' "$tmp/err" || break
+done
+[ "$name" = wormhole-worker ] && ! grep -q 'libcudart' "$tmp/err"; ok $? servers_and_workers_are_left_alone
 
 cp "$preload" "$tmp/alone.so"
 LD_PRELOAD=$tmp/alone.so "$bin/no_pie" >"$tmp/out" 2>"$tmp/err"; rc=$?
