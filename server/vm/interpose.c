@@ -72,3 +72,8 @@ void wh_interpose_slot_thread(void)
 {
 	slot_thread = 1;
 }
+
+int wh_interpose_is_slot_thread(void)
+{
+	return slot_thread;
+}

@@ -6,8 +6,9 @@
 #ifndef WORMHOLE_INTERPOSE_H
 #define WORMHOLE_INTERPOSE_H
 
-/* Makes the calling thread a slot's thread: its sched_yield() is a PAUSE. */
+/* Makes the calling thread a slot's thread: its sched_yield() is a PAUSE, and malloc() spins. */
 void wh_interpose_slot_thread(void);
+int wh_interpose_is_slot_thread(void);
 
 /*
  * From now on a mapping that a driver makes is reported to the module at once. @fd is the open

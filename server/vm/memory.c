@@ -24,7 +24,7 @@
 
 /*
  * With rseq, the kernel would write to the thread area of a thread whose code runs elsewhere. With
- * one arena, no mmap and no trim, memory that was touched stays mapped.
+ * one arena, no mmap and no trim, memory that was touched stays mapped. alloc.c owns its lock.
  */
 #define TUNABLES	"glibc.pthread.rseq=0:glibc.malloc.arena_max=1"
 #define TUNABLES_ENV	"GLIBC_TUNABLES"

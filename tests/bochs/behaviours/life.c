@@ -13,6 +13,7 @@
  *           the kernel answers
  *   meet N  does the same with N threads, bound to the CPUs in turns; each makes MEETINGS
  *           calls, which return only when the calls of all threads are in the backend
+ *   allocate N  does the same with calls whose backend allocates memory and frees it
  *   quit    does what `once` does, then calls _exit()
  *   crash   does what `once` does, then raises SIGSEGV
  *   leave   leaves a call from a signal handler by siglongjmp(), then exits
@@ -212,6 +213,7 @@ static struct {
 	CUcontext ctx;
 	CUdeviceptr mem;
 	int threads;
+	int (*in_call)(CUstream stream);
 	pthread_barrier_t step;		/* shared with main() */
 	int met[MOST_THREADS];
 } meeting;
@@ -232,6 +234,12 @@ static int meet_others(CUstream stream)
 	       CUDA_SUCCESS;
 }
 
+static int allocate_beside_others(CUstream stream)
+{
+	return cuMemsetD8Async(meeting.mem, (unsigned char)meeting.threads, 1, stream) ==
+	       CUDA_SUCCESS;
+}
+
 static void *meet(void *number)
 {
 	int i, t = (int)(intptr_t)number;
@@ -242,18 +250,18 @@ static void *meet(void *number)
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	/* The worker makes a stream alone, so nobody meets before all threads have one. */
 	pthread_barrier_wait(&meeting.step);
-	if (!meet_others(stream))
+	if (!meeting.in_call(stream))
 		fail("the first meeting", CUDA_ERROR_LAUNCH_TIMEOUT);
 	pthread_barrier_wait(&meeting.step);
 	pthread_barrier_wait(&meeting.step);
 	for (i = 0; i < MEETINGS; i++)
-		meeting.met[t] += meet_others(stream);
+		meeting.met[t] += meeting.in_call(stream);
 	pthread_barrier_wait(&meeting.step);
 	return NULL;
 }
 
 /* Runs the meetings. The threads stay until the process ends. */
-static void meetings(int threads)
+static void meetings(int (*in_call)(CUstream stream), int threads)
 {
 	pthread_t thread;
 	char line[16];
@@ -262,6 +270,7 @@ static void meetings(int threads)
 	if (threads < 1 || threads > MOST_THREADS)
 		exit(4);
 	meeting.threads = threads;
+	meeting.in_call = in_call;
 	CU(cuCtxGetCurrent(&meeting.ctx));
 	CU(cuMemAlloc(&meeting.mem, SIZE));
 	pthread_barrier_init(&meeting.step, NULL, threads + 1);
@@ -326,7 +335,9 @@ int main(int argc, char **argv)
 	else if (!strcmp(mode, "syscalls"))
 		syscalls();
 	else if (!strcmp(mode, "meet"))
-		meetings(argc > 2 ? atoi(argv[2]) : 2);
+		meetings(meet_others, argc > 2 ? atoi(argv[2]) : 2);
+	else if (!strcmp(mode, "allocate"))
+		meetings(allocate_beside_others, argc > 2 ? atoi(argv[2]) : 2);
 	else if (!strcmp(mode, "quit"))
 		_exit(0);
 	else if (!strcmp(mode, "leave"))

@@ -4,11 +4,12 @@
  * few functions, which make them without a C library that could stand in for them: 1,000
  * of getppid() and of sched_yield(), as many of clocks and futexes, one that only a
  * kernel can answer, and those that the slot's companion makes. Another function returns
- * only when other calls are inside it as well.
+ * only when other calls are inside it as well; one more then allocates beside them.
  */
 #include <cuda.h>
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -250,23 +251,59 @@ CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int until, size_t n, CUstrea
 
 #define MEETING_TICKS	1000000000ull	/* 10 s of the emulated machine */
 
-/*
- * Returns when `threads` calls are inside this function at the same time, or fails after
- * a while.
- */
-__attribute__((visibility("default")))
-CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short threads, size_t n, CUstream stream)
+/* Returns when `threads` calls are in here at the same time, or fails after a while. */
+static CUresult meet(unsigned int *here, unsigned int threads)
 {
-	static unsigned int here;
-	unsigned int before = __atomic_fetch_add(&here, 1, __ATOMIC_SEQ_CST);
+	unsigned int before = __atomic_fetch_add(here, 1, __ATOMIC_SEQ_CST);
 	unsigned int all = before - before % threads + threads;
 	unsigned long long start = __builtin_ia32_rdtsc();
 
-	(void)dst, (void)n, (void)stream;
-	while (__atomic_load_n(&here, __ATOMIC_SEQ_CST) < all) {
+	while (__atomic_load_n(here, __ATOMIC_SEQ_CST) < all) {
 		if (__builtin_ia32_rdtsc() - start > MEETING_TICKS)
 			return CUDA_ERROR_LAUNCH_TIMEOUT;
 		__builtin_ia32_pause();
 	}
 	return CUDA_SUCCESS;
+}
+
+__attribute__((visibility("default")))
+CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short threads, size_t n, CUstream stream)
+{
+	static unsigned int here;
+
+	(void)dst, (void)n, (void)stream;
+	return meet(&here, threads);
+}
+
+#define ALLOCATIONS	1000
+#define BYTES		3000	/* more than a thread keeps for itself: each enters the arena */
+
+/* Allocates, lets the memory grow, and frees it. */
+static int allocate(void)
+{
+	char *p = malloc(BYTES), *more;
+	int good;
+
+	if (!p)
+		return 0;
+	memset(p, 42, BYTES);
+	more = realloc(p, 2UL * BYTES);
+	good = more && more[0] == 42 && more[BYTES - 1] == 42;
+	free(more ? more : p);
+	return good;
+}
+
+/* Allocates while as many calls do the same. */
+__attribute__((visibility("default")))
+CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char threads, size_t n, CUstream stream)
+{
+	static unsigned int here, done;
+	CUresult res = meet(&here, threads);
+	int i;
+
+	(void)dst, (void)n, (void)stream;
+	for (i = 0; i < ALLOCATIONS && res == CUDA_SUCCESS; i++)
+		if (!allocate())
+			res = CUDA_ERROR_OUT_OF_MEMORY;
+	return res == CUDA_SUCCESS ? meet(&done, threads) : res;
 }
