@@ -11,6 +11,7 @@
 #include "session/image.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,6 +26,24 @@ struct text {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct text text[2];
 uint32_t wh_output_pending;
+
+/*
+ * In a server VM a sleep would be a handoff, and a yield is none (server/vm/interpose.c). So a
+ * thread looks for the lock. The number of looks is finite, since the holder may have been stopped.
+ */
+#define LOOKS	10000000u
+
+static void take_lock(void)
+{
+	uint32_t n;
+
+	for (n = 0; n < LOOKS; n++) {
+		if (!pthread_mutex_trylock(&lock))
+			return;
+		sched_yield();
+	}
+	pthread_mutex_lock(&lock);
+}
 
 static bool make_room(struct text *t, size_t n)
 {
@@ -49,7 +68,7 @@ static ssize_t keep(void *cookie, const char *from, size_t n)
 {
 	struct text *t = cookie;
 
-	pthread_mutex_lock(&lock);
+	take_lock();
 	if (make_room(t, n)) {
 		memcpy(t->buf + t->n, from, n);
 		t->n += n;
@@ -126,7 +145,7 @@ CUresult wh_do_whOutput(struct wh_session *s, struct wh_frame *f)
 	struct wh_rsp_whOutput *r = wh_reply(f, sizeof(*r));
 
 	(void)s;
-	pthread_mutex_lock(&lock);
+	take_lock();
 	r->out = give(f, &text[0]);
 	r->err = give(f, &text[1]);
 	__atomic_store_n(&wh_output_pending, text[0].n || text[1].n ? WH_RSP_OUTPUT : 0,
