@@ -73,10 +73,17 @@ static inline uint8_t *wh_shm_long(const struct wh_shm_cell *first, uint32_t pla
 #define WH_SHM_WORKER_NS	1000000		/* between two calls */
 
 /*
+ * Where both processes map the part. It lies below where Linux loads programs and their heaps, in
+ * what AddressSanitizer and ThreadSanitizer leave to a program's mappings. AddressSanitizer's heap
+ * is at WH_WINDOW_VA, and ThreadSanitizer lets no program map anything there.
+ */
+#define WH_SHM_PART_VA	0x550000000000ULL
+
+/*
  * The rest of the part's file, in both processes. It ends before the next top-level entry
  * of the page table.
  */
-#define WH_SHM_FAR_VA	(WH_WINDOW_VA + WH_MAX_PART_SIZE)
+#define WH_SHM_FAR_VA	(WH_SHM_PART_VA + WH_MAX_PART_SIZE)
 #define WH_SHM_FAR_MAX	(256ULL << 30)
 
 #endif

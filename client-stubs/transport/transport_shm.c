@@ -162,7 +162,7 @@ static int map_file(struct wh_link *l, int file, const struct wh_shm_welcome *w)
 	if (w->far_size > WH_SHM_FAR_MAX || w->part_size > WH_MAX_PART_SIZE || fstat(file, &st) ||
 	    (uint64_t)st.st_size != w->part_size + w->far_size)
 		return WH_EFAULT;
-	part = map_at(WH_WINDOW_VA, w->part_size, file, 0);
+	part = map_at(WH_SHM_PART_VA, w->part_size, file, 0);
 	if (!part)
 		return WH_EFAULT;
 	rc = wh_link_from_part(l, part, w->part_size);

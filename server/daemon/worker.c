@@ -544,7 +544,7 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
 	fcntl(o->part, F_SETFD, FD_CLOEXEC);
 	part = far_size(o->part, o->part_size, &w.far_size) ?
-		map_file(WH_WINDOW_VA, o->part, o->part_size, 0) : NULL;
+		map_file(WH_SHM_PART_VA, o->part, o->part_size, 0) : NULL;
 	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, o->part, w.far_size, o->part_size) :
 				   NULL;
 	if (!part || (w.far_size && !far))

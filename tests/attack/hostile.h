@@ -95,7 +95,7 @@ static bool hostile_connect(struct hostile *h)
 /* Returns the address at which the worker has this place of the part. */
 static inline uint64_t hostile_there(const struct hostile *h, const void *place)
 {
-	return WH_WINDOW_VA + ((const uint8_t *)place - h->part);
+	return WH_SHM_PART_VA + ((const uint8_t *)place - h->part);
 }
 
 static inline void hostile_leave(struct hostile *h)

@@ -22,7 +22,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "wormhole_abi.h"
+#include "shm.h"
 
 #define LIVES	120	/* seconds; the limit of its life, whatever becomes of the test */
 
@@ -46,14 +46,14 @@ static bool has_user(int pid, unsigned int uid)
 static bool reads_memory(int pid)
 {
 	char path[64], got[16];
-	struct iovec to = { got, sizeof(got) }, from = { (void *)WH_WINDOW_VA, sizeof(got) };
+	struct iovec to = { got, sizeof(got) }, from = { (void *)WH_SHM_PART_VA, sizeof(got) };
 	bool reads = process_vm_readv(pid, &to, 1, &from, 1, 0) > 0;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		reads |= pread(fd, got, sizeof(got), WH_WINDOW_VA) > 0;
+		reads |= pread(fd, got, sizeof(got), WH_SHM_PART_VA) > 0;
 		close(fd);
 	}
 	return reads;

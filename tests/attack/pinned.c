@@ -81,7 +81,7 @@ static void give_back(struct hostile *h)
 	pin(h, AT(0), 64 * MIB);
 	pin(h, AT(64), 16 * MIB);
 	unpin(h, AT(64));
-	refused = unpin(h, AT(64)) > 0 && unpin(h, AT(1)) > 0 && unpin(h, WH_WINDOW_VA) > 0 &&
+	refused = unpin(h, AT(64)) > 0 && unpin(h, AT(1)) > 0 && unpin(h, WH_SHM_PART_VA) > 0 &&
 		  unpin(h, 0) > 0;
 	for (i = 0; i < 100; i++)
 		refused &= block(h, WH_HOST_UNPIN, AT(64), 64 * MIB, 0) > 0;

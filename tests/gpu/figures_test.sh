@@ -30,14 +30,14 @@ if sys.argv[3] == "--devices":
     n, _, error = struct.unpack_from("<II300s", r)
     print(n, error.rstrip(b"\0").decode() or "fine")
     for i in range(n):
-        name, uuid, _, sms = struct.unpack_from("<96s48sQI", r, 608 + i * 176)
+        name, uuid, _, sms = struct.unpack_from("<96s48sQI", r, 608 + i * 184)
         print(uuid.rstrip(b"\0").decode())
 else:
     ours.send(b"x")
     for device in range(int(sys.argv[4])):
         r = ours.recv(65536)
         for i in range(struct.unpack_from("<I", r, 48)[0]):
-            print(*struct.unpack_from("<IxxxxQ", r, 56 + i * 24))
+            print(*struct.unpack_from("<IxxxxQ", r, 96 + i * 24))
 ours.close()
 worker.kill()' "$WH_BUILD/server/wormhole-worker" "$driver" "$@"
 }
