@@ -2,9 +2,11 @@
 /*
  * The messages on the Unix socket of the shm transport. The client connects. A worker that
  * serves only this client answers with one struct wh_shm_welcome and, if status is 0, the
- * part's memfd. After that the worker sends nothing more, and the client sends which slots
- * it uses. The socket also tells each side whether the other one lives. Calls use the words
- * in struct wh_slot.
+ * part's memfd and, where the kernel has them, its own pidfd. After that the worker sends nothing
+ * more, and the client sends which slots it uses. The socket also tells each side whether the
+ * other one lives. A client that ends shuts its side down and waits for the end of the worker, so
+ * that the tenant has its memory again when the program has ended, as natively. Calls use the
+ * words in struct wh_slot.
  */
 #ifndef WORMHOLE_SHM_H
 #define WORMHOLE_SHM_H
@@ -12,7 +14,7 @@
 #include <stdint.h>
 
 #define WH_SHM_MAGIC	0x5748534dU	/* "WHSM" */
-#define WH_SHM_VERSION	1	/* version of this header, besides WH_ABI_VERSION */
+#define WH_SHM_VERSION	2	/* version of this header, besides WH_ABI_VERSION */
 #define WH_SHM_SOCKET	"wormhole/server.sock"
 #define WH_SHM_RUN	"/run/" WH_SHM_SOCKET
 

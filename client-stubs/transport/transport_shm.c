@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,9 @@ struct lane {
 
 static struct {
 	int sock;
+	int worker;		/* its pidfd, or -1 */
 	struct lane lane[WH_MAX_SLOTS];
-} shm = { .sock = -1 };
+} shm = { .sock = -1, .worker = -1 };
 
 static bool is_socket(const char *path)
 {
@@ -99,15 +101,37 @@ static int dial(void)
 	return -1;
 }
 
+/* What comes with the welcome; -1: it did not come. */
+struct files {
+	int part;
+	int worker;	/* pidfd */
+};
+
+static void close_files(struct files *f)
+{
+	if (f->part >= 0)
+		close(f->part);
+	if (f->worker >= 0)
+		close(f->worker);
+	*f = (struct files) { -1, -1 };
+}
+
+static void take_files(struct files *f, const struct cmsghdr *c)
+{
+	size_t n = c->cmsg_len - CMSG_LEN(0);
+
+	if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(f, CMSG_DATA(c), n < sizeof(*f) ? n : sizeof(*f));
+}
+
 /*
- * Receives the welcome message and the part's file, which stays -1 if none came. *cut: the
- * connection ended without a word.
+ * Receives the welcome message and what comes with it. *cut: the connection ended without a word.
  */
-static int receive(int sock, struct wh_shm_welcome *w, int *file, bool *cut)
+static int receive(int sock, struct wh_shm_welcome *w, struct files *f, bool *cut)
 {
 	union {
 		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(sizeof(struct files))];
 	} ctl;
 	struct iovec iov = { w, sizeof(*w) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
@@ -116,14 +140,13 @@ static int receive(int sock, struct wh_shm_welcome *w, int *file, bool *cut)
 	struct cmsghdr *c;
 	ssize_t n;
 
-	*file = -1;
 	if (poll(&p, 1, WELCOME_TIMEOUT_MS) <= 0)
 		return WH_EGONE;
 	n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
 	*cut = !n || (n < 0 && errno == ECONNRESET);
 	c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(file, CMSG_DATA(c), sizeof(*file));
+	if (c)
+		take_files(f, c);
 	if (n != sizeof(*w) || w->magic != WH_SHM_MAGIC)
 		return WH_EGONE;
 	if (w->abi_version != WH_ABI_VERSION || w->shm_version != WH_SHM_VERSION) {
@@ -203,7 +226,7 @@ static void open_lanes(struct wh_link *l)
  * Connects and receives the welcome. A server that is killed in between leaves a connection that
  * ends without a word; another one then listens at the same socket.
  */
-static int meet(struct wh_shm_welcome *w, int *file, int *sock)
+static int meet(struct wh_shm_welcome *w, struct files *f, int *sock)
 {
 	bool cut = true;
 	int i, rc = WH_EGONE;
@@ -215,7 +238,7 @@ static int meet(struct wh_shm_welcome *w, int *file, int *sock)
 		if (*sock < 0)
 			return WH_ETRANSPORT;
 		cut = false;
-		rc = receive(*sock, w, file, &cut);
+		rc = receive(*sock, w, f, &cut);
 	}
 	return rc;
 }
@@ -223,7 +246,8 @@ static int meet(struct wh_shm_welcome *w, int *file, int *sock)
 static int shm_open_link(struct wh_link *l)
 {
 	struct wh_shm_welcome w = { .status = 0 };
-	int file = -1, sock = -1, rc = meet(&w, &file, &sock);
+	struct files f = { -1, -1 };
+	int sock = -1, rc = meet(&w, &f, &sock);
 
 	if (sock < 0)
 		return rc;
@@ -231,14 +255,15 @@ static int shm_open_link(struct wh_link *l)
 		wh_note_reason("no worker: %.*s", (int)sizeof(w.error), rc == w.status ? w.error :
 			       "it has ended before it served; `wormhole logs' says why");
 	if (!rc)
-		rc = file < 0 ? WH_EFAULT : map_file(l, file, &w);
-	if (file >= 0)
-		close(file);
+		rc = f.part < 0 ? WH_EFAULT : map_file(l, f.part, &w);
 	if (rc) {
+		close_files(&f);
 		close(sock);
 		return rc;
 	}
+	close(f.part);
 	shm.sock = sock;
+	shm.worker = f.worker;
 	open_lanes(l);
 	return 0;
 }
@@ -472,6 +497,15 @@ static int shm_abandon(struct wh_link *l, uint32_t slot)
 	return await(n, sent);
 }
 
+static void hang_up(void)
+{
+	close(shm.sock);
+	shm.sock = -1;
+	if (shm.worker >= 0)
+		close(shm.worker);
+	shm.worker = -1;
+}
+
 static void shm_close_link(struct wh_link *l)
 {
 	munmap(l->part, l->part_size);
@@ -479,16 +513,35 @@ static void shm_close_link(struct wh_link *l)
 		munmap(l->far, l->far_size);
 	l->far = NULL;
 	l->far_size = 0;
-	close(shm.sock);
-	shm.sock = -1;
+	hang_up();
 }
 
 /* The part stays the parent's. */
 static void shm_forked(struct wh_link *l)
 {
 	(void)l;
-	close(shm.sock);
-	shm.sock = -1;
+	hang_up();
+}
+
+#define LONGEST_END_S	5	/* a worker whose driver hangs must not keep its program */
+
+/*
+ * The driver gives the worker's memory back while that ends. Natively a program has ended when
+ * that is done, so the next one finds the memory free.
+ */
+static void shm_end(struct wh_link *l)
+{
+	static const struct timespec longest = { .tv_sec = LONGEST_END_S };
+	struct pollfd p = { .fd = shm.worker, .events = POLLIN };
+	sigset_t all;
+
+	(void)l;
+	if (shm.worker < 0)
+		return;
+	shutdown(shm.sock, SHUT_WR);
+	/* A program's timer must not end the wait. */
+	sigfillset(&all);
+	ppoll(&p, 1, &longest, &all);
 }
 
 const struct wh_transport wh_transport_shm = {
@@ -502,5 +555,6 @@ const struct wh_transport wh_transport_shm = {
 	.settle = shm_settle,
 	.abandon = shm_abandon,
 	.close = shm_close_link,
+	.end = shm_end,
 	.forked = shm_forked,
 };

@@ -99,7 +99,7 @@ static bool say(const struct connection *c, const char *text)
 	struct iovec iov = { (void *)text, strlen(text) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	return wh_send_with(c->fd, m, no_memory ? -1 : c->file, MSG_DONTWAIT) > 0;
+	return wh_send_with(c->fd, m, &c->file, !no_memory && c->file >= 0, MSG_DONTWAIT) > 0;
 }
 
 static bool answer(const struct connection *c, cJSON *o)

@@ -44,8 +44,8 @@
 
 /* --- Welcome ------------------------------------------------------------------------ */
 
-/* `file` < 0: there is no part; w->status says why. */
-static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
+/* files: as shm.h says; without any, w->status says why. */
+static int send_welcome(int conn, struct wh_shm_welcome *w, const int *files, size_t n)
 {
 	struct iovec iov = { w, sizeof(*w) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -53,7 +53,7 @@ static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 	w->magic = WH_SHM_MAGIC;
 	w->abi_version = WH_ABI_VERSION;
 	w->shm_version = WH_SHM_VERSION;
-	return wh_send_with(conn, m, file, 0) == sizeof(*w) ? 0 : -1;
+	return wh_send_with(conn, m, files, n, 0) == sizeof(*w) ? 0 : -1;
 }
 
 /* Finds the size of the far area, behind the part. False: the file is too small. */
@@ -93,6 +93,7 @@ static int client_pidfd(int conn)
 
 static struct {
 	int conn, pidfd;	/* pidfd -1: the kernel has none */
+	int own;		/* this process's pidfd, for the client */
 	struct wh_session *session;
 	uint8_t *part;
 } life;
@@ -486,7 +487,7 @@ static int refuse(int conn, int status, const char *why)
 
 	snprintf(w.error, sizeof(w.error), "%s", why);
 	fprintf(stderr, "error: worker %d: %s\n", getpid(), why);
-	send_welcome(conn, &w, -1);
+	send_welcome(conn, &w, NULL, 0);
 	return 1;
 }
 
@@ -525,6 +526,7 @@ static void take_what_needs_calls(int conn)
 {
 	life.conn = conn;
 	life.pidfd = client_pidfd(conn);
+	life.own = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	wh_ipc_files_work();
 }
 
@@ -571,9 +573,12 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	life.session = s;
 	life.part = part;
 	find_place(part);	/* before the client can write there */
-	if (send_welcome(o->conn, &w, o->part) || start_watch())
+	if (send_welcome(o->conn, &w, (int[]) { o->part, life.own }, 1 + (life.own >= 0)) ||
+	    start_watch())
 		return 1;
 	close(o->part);
+	if (life.own >= 0)
+		close(life.own);
 	if (o->started >= 0)
 		close(o->started);
 	serve_slot(0);

@@ -180,7 +180,7 @@ static bool send_to(int fd, const struct sockaddr_un *to, socklen_t size, const 
 	struct msghdr m = { .msg_name = (void *)to, .msg_namelen = size, .msg_iov = &iov,
 			    .msg_iovlen = 1 };
 
-	return wh_send_with(fd, m, file, flags) == sizeof(copy);
+	return wh_send_with(fd, m, &file, file >= 0, flags) == sizeof(copy);
 }
 
 /* --- The owner --------------------------------------------------------------------- */

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tenant/send.h"
 
+#include <errno.h>
 #include <string.h>
 
-ssize_t wh_send_with(int to, struct msghdr m, int file, int flags)
+ssize_t wh_send_with(int to, struct msghdr m, const int *files, size_t n, int flags)
 {
 	union {
 		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(WH_SEND_MAX * sizeof(int))];
 	} ctl = { 0 };
 
-	if (file >= 0) {
+	if (n > WH_SEND_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (n) {
 		m.msg_control = &ctl;
-		m.msg_controllen = sizeof(ctl);
+		m.msg_controllen = CMSG_SPACE(n * sizeof(int));
 		ctl.hdr.cmsg_level = SOL_SOCKET;
 		ctl.hdr.cmsg_type = SCM_RIGHTS;
-		ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&ctl.hdr), &file, sizeof(file));
+		ctl.hdr.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&ctl.hdr), files, n * sizeof(int));
 	}
 	return sendmsg(to, &m, MSG_NOSIGNAL | flags);
 }

@@ -6,7 +6,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 24
+plan 26
 serve
 "$wormhole" tenant create keep --mem 64M
 start other --tenant keep -- alloc=1048576
@@ -56,6 +56,20 @@ serve
 is files_of_a_killed_server_are_removed "$(files | tr '\n' ' ')" "default.limits default.usage turns "
 is next_server_serves "$("$wormhole" run --mem 1G -- "$client" alloc=4096)" ok
 "$wormhole" stop
+
+# The end of a program is that of its worker, too, whose memory others may have then.
+in_ppoll() { [ "$(cut -d' ' -f1 "/proc/$1/syscall")" = 271 ]; }
+serve
+start last --mem 64M -- alloc=33554432
+worker=$(workers)
+program=$(pgrep -n -f "^$client alloc=33554432")
+halt "$worker"
+eval "exec $fd_last>&-"
+ok a_program_that_ends_waits_for_its_worker await in_ppoll "$program"
+kill -CONT "$worker"
+wait "$(pid last)"
+ok and_ends_when_that_has gone "$program"
+"$wormhole" stop --when-idle
 
 # A server is killed while one of its processes is in a system call that can take long.
 held=$tmp/held
