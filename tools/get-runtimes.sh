@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# get-runtimes.sh [BUILD...]: puts static CUDA runtimes of other versions than the compiler's into
-# build/runtimes/BUILD/libcudart_static.a, from NVIDIA's packages on PyPI, pinned by hash
-# (runtimes.txt). Without an argument, those that tests link programs with; without them,
+# get-runtimes.sh [BUILD...]: puts CUDA runtimes of other versions than the compiler's, static and
+# shared, and their headers into build/runtimes/BUILD, from NVIDIA's packages on PyPI, pinned by
+# hash (runtimes.txt). Without an argument, those that tests build programs with; without them,
 # these tests say so and skip.
 set -eu
 
@@ -25,19 +25,25 @@ fetch() { # PACKAGE BUILD HASH
 		return 0
 	fi
 	mkdir "$tmp/$2"
-	/usr/bin/python3 - "$tmp"/*.whl >"$tmp/$2/libcudart_static.a" <<-'END'
-		import sys, zipfile
+	/usr/bin/python3 - "$tmp"/*.whl "$tmp/$2" <<-'END'
+		import os, re, sys, zipfile
 		with zipfile.ZipFile(sys.argv[1]) as z:
-		    name, = (n for n in z.namelist() if n.endswith('/libcudart_static.a'))
-		    sys.stdout.buffer.write(z.read(name))
+		    for name in z.namelist():
+		        m = re.search(r'/(include/[^.]*[.]h(pp)?|lib/(libcudart[^/]*))$', name)
+		        if m:
+		            path = os.path.join(sys.argv[2], m[3] or m[1])
+		            os.makedirs(os.path.dirname(path), exist_ok=True)
+		            with open(path, 'wb') as f:
+		                f.write(z.read(name))
 	END
+	rm -rf "${dest:?}/$2"
 	mv "$tmp/$2" "$dest/"
 	rm -rf "$tmp"
 }
 
 [ $# != 0 ] || set -- $(awk '$4 == "tests" { print $2 }' "$here/runtimes.txt")
 for wanted; do
-	[ ! -e "$dest/$wanted/libcudart_static.a" ] || continue
+	[ ! -e "$dest/$wanted/include" ] || continue
 	line=$(awk -v b="$wanted" '$2 == b' "$here/runtimes.txt")
 	[ -n "$line" ] || { echo "error: tools/runtimes.txt has no '$wanted': it names $(awk \
 		'!/^#/ { printf "%s ", $2 }' "$here/runtimes.txt")" >&2; exit 2; }
