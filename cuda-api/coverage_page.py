@@ -15,7 +15,8 @@ import sys
 import heads
 
 # Their descriptions have no head.
-FIRST = [("driver", "driver", "libcuda.so.1"), ("runtime", "runtime", "libcudart.so.13")]
+FIRST = [("driver", "driver", "libcuda.so.1"), ("runtime", "runtime", "libcudart.so.13"),
+         ("runtime-12", "runtime of CUDA 12", "libcudart.so.12")]
 # The tables' word for a way to serve a function, and this page's.
 KINDS = {"generated": "generated", "life": "generated", "setting": "local",
          "driver": "generated", "ptsz": "generated",

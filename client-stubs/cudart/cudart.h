@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internals of libcudart.so.13: the CUDA runtime API over the driver API of the libcuda.so.1
- * that the loader finds.
+ * Internals of libcudart.so.13 and libcudart.so.12: the CUDA runtime API over the driver API of
+ * the libcuda.so.1 that the loader finds.
  *
  * Every entry point has the same shape: rt_enter() makes sure that the driver is there and that
  * the thread has a context, DRV() makes the driver call, rt_error() translates its result,
@@ -29,6 +29,11 @@
 
 /* The driver's functions; valid once rt_start() has returned cudaSuccess. */
 extern struct rt_driver drv;
+
+/* The version of the API, as CUDART_VERSION: of_13.c, of_12.c. The headers here are of 13. */
+extern const int rt_version;
+#define RT_MAJOR	(rt_version / 1000)
+#define RT_MINOR	(rt_version % 1000 / 10)
 
 /* A launch configuration between <<<>>> and the launch; arguments may nest. */
 #define RT_CONFIG_DEPTH 8
@@ -65,8 +70,6 @@ const char *rt_error_name(cudaError_t err);
 const char *rt_error_text(cudaError_t err);
 cudaError_t rt_refuse(const char *name, atomic_flag *said);
 cudaError_t rt_newer(const char *name, const char *version, atomic_flag *said);
-#define RT_MAJOR	(CUDART_VERSION / 1000)
-#define RT_MINOR	(CUDART_VERSION % 1000 / 10)
 void rt_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rt_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

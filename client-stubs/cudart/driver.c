@@ -135,7 +135,7 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
 {
 	if (!runtimeVersion)
 		return rt_ret(cudaErrorInvalidValue);
-	*runtimeVersion = CUDART_VERSION;
+	*runtimeVersion = rt_version;
 	return cudaSuccess;
 }
 
@@ -183,7 +183,7 @@ static unsigned long long ptsz_flags(unsigned long long flags)
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **funcPtr, unsigned long long flags,
 				    enum cudaDriverEntryPointQueryResult *driverStatus)
 {
-	return rt_ret(entry_point(symbol, funcPtr, CUDART_VERSION, flags, driverStatus));
+	return rt_ret(entry_point(symbol, funcPtr, rt_version, flags, driverStatus));
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr,
