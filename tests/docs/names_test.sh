@@ -91,7 +91,7 @@ missing_points() {
 	grep '^|' "$1" | while read -r line; do
 		files=$(grep -oE '`(tests|kvm-patches)/[^`]*(\.(sh|c|py)|/run)`' <<<"$line" | tr -d '`')
 		[ -n "$files" ] || continue
-		for p in $(sed -E 's,.*/([a-z_]*\.(sh|c|py)|run)`,,' <<<"$line" | grep -oE '`[^`]*`' | tr -d '`'); do
+		for p in $(sed -E 's,.*/([a-z0-9_]*\.(sh|c|py)|run)`,,' <<<"$line" | grep -oE '`[^`]*`' | tr -d '`'); do
 			# shellcheck disable=SC2086
 			grep -qF -e "$p" $files || echo "$1: no such point: $p"
 		done
