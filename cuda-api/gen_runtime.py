@@ -275,29 +275,44 @@ def gen_map(calls, major):
             f'libcudart.so.{major} {{\nglobal:\n' + ''.join(f'\t{n};\n' for n in calls) + 'local:\n\t*;\n};\n')
 
 
-def gen_list(calls):
-    """Returns one X(symbol) for each export: the preload library redirects these."""
-    return (BANNER + f'#define RT_EXPORT_COUNT {len(calls)}\n\n#define RT_EXPORTS(X) \\\n' +
-            ' \\\n'.join(f'\tX({n})' for n in calls) + '\n')
+def gen_list(calls, calls_12):
+    """Returns one X(symbol) for each export: the preload library redirects these. Those of 12 come behind 13's."""
+    return (BANNER + f'#define RT_EXPORT_COUNT_13 {len(calls)}\n' +
+            f'#define RT_EXPORT_COUNT {len(calls) + len(calls_12)}\n' +
+            ''.join(f'\n#define RT_EXPORTS_{major}(X) \\\n' + ' \\\n'.join(f'\tX({n})' for n in names) + '\n'
+                    for major, names in ((13, calls), (12, calls_12))))
 
 
-def gen_versions(calls):
+def export_of(calls, calls_12):
+    """Returns {major: {name: which export}}."""
+    return {13: {n: i for i, n in enumerate(calls)}, 12: {n: len(calls) + i for i, n in enumerate(calls_12)}}
+
+
+def version_number(version):
+    """Returns CUDART_VERSION of a version."""
+    major, minor = version.split('.')
+    return int(major) * 1000 + int(minor) * 10
+
+
+def gen_versions(calls, calls_12):
     """Returns the names of all runtimes that are known: by them the preload library tells versions."""
     versions, life = lifetimes(calls)
-    exports = {n: i for i, n in enumerate(calls)}
+    exports = export_of(calls, calls_12)
     has = [frozenset(n for n, (first, last) in life.items() if first <= v <= last) for v in range(len(versions))]
     # Versions with the same names cannot be told apart by names.
-    labels = [' or '.join(versions[w] for w in range(len(versions)) if has[w] == has[v]) for v in range(len(versions))]
+    alike = [[w for h, w in zip(has, versions) if h == mine] for mine in has]
     out = [BANNER + '#ifndef GEN_CUDART_VERSIONS_H\n#define GEN_CUDART_VERSIONS_H\n',
            '/* The versions of CUDA whose runtimes are known, in order. */']
     out += [f'#define RT_VERSION_{v.replace(".", "_")} {i}' for i, v in enumerate(versions)]
     out += [f'#define RT_VERSION_NEWEST {len(versions) - 1}', f'#define RT_NEWEST "{versions[-1]}"', '',
-            '/* X(what the version is called, how many names its runtime has), in order. */',
+            '/* X(what the version is called, CUDART_VERSION, how many names its runtime has), in order. */',
             f'#define RT_VERSION_COUNT {len(versions)}', '#define RT_VERSIONS(X) \\']
-    out.append(' \\\n'.join(f'\tX("{label}", {len(names)})' for label, names in zip(labels, has)))
-    out += ['', '/* X(name, the first version that has it, the last, which of RT_EXPORTS or -1), sorted. */',
+    out.append(' \\\n'.join(f'\tX("{" or ".join(a)}", {version_number(a[-1])}, {len(names)})'
+                              for a, names in zip(alike, has)))
+    out += ['', '/* X(name, the first version that has it, the last, which export of 13 and of 12, or -1), sorted. */',
             f'#define RT_NAME_COUNT {len(life)}', '#define RT_NAMES(X) \\']
-    out.append(' \\\n'.join(f'\tX({n}, {first}, {last}, {exports.get(n, -1)})' for n, (first, last) in life.items()))
+    out.append(' \\\n'.join(f'\tX({n}, {first}, {last}, {exports[13].get(n, -1)}, {exports[12].get(n, -1)})'
+                              for n, (first, last) in life.items()))
     return '\n'.join(out) + '\n\n#endif\n'
 
 
@@ -370,8 +385,8 @@ def main():
                        ('gen_libcudart.map', gen_map(calls, 13)), ('gen_libcudart_12.map', gen_map(calls_12, 12)),
                        ('gen_cudart_refused_12.c', wrap(BANNER + '#include "cudart.h"\n\n' + runtime_12.refusals())),
                        ('gen_cudart_names_12.txt', gen_names_12(calls)),
-                        ('gen_cudart_exports.h', gen_list(calls)),
-                       ('gen_cudart_versions.h', gen_versions(calls))):
+                        ('gen_cudart_exports.h', gen_list(calls, calls_12)),
+                       ('gen_cudart_versions.h', gen_versions(calls, calls_12))):
         write(os.path.join(opt.out, name), body)
 
 

@@ -7,8 +7,8 @@
 
 The libraries come from tools/get-runtimes.sh, and those of 11.8 and 12.4 from Debian's packages
 nvidia-cuda-dev. Of each public function the table has the size, where the linker fills something
-in, a hash of all other bytes, and where it begins in the runtime. Of CUDA 13, which is served, it
-has every function; of older versions, which are only named, some.
+in, a hash of all other bytes, and where it begins in the runtime. Of CUDA 12 and 13, which are served, it
+has every function; of 11, which is only named, some.
 """
 
 import re
@@ -126,7 +126,7 @@ def make(args):
         funcs, starts = bodies(path)
         check_names(build, funcs)
         check_run(funcs, starts, path)
-        if int(build.split('.')[0]) < 13:
+        if int(build.split('.')[0]) < 12:
             funcs = funcs[:SOME]
         before = [0] + [f[0] for f in funcs]
         lines = tuple((*f[1:], f[0] - at) for f, at in zip(funcs, before))
@@ -159,7 +159,8 @@ def label(builds):
 
 def source(path):
     groups = read(path)
-    exports = {n: i for i, n in enumerate(gen_runtime.read_calls())}
+    calls = gen_runtime.read_calls()
+    exports = gen_runtime.export_of(calls, gen_runtime.runtime_12.calls(calls, gen_runtime.read_names()[1]))
     masks, spans = {}, []
     for mask in sorted({line[2] for _, lines in groups for line in lines}):
         masks[mask] = len(spans)
@@ -173,15 +174,16 @@ def source(path):
     out += [f'\t{span},' for span in spans] + ['};']
     table = []
     for i, (builds, lines) in enumerate(groups):
-        at = 0
+        at, version = 0, '.'.join(builds[-1].split('.')[:2])
+        export = exports.get(int(version.split('.')[0]))
         out.append(f'static const struct code_func f{i}[] = {{')
         for name, size, mask, value, gap in lines:
             at += int(gap)
-            out.append(f'\t{{ 0x{value}, {at}, {size}, {masks[mask]}, {exports.get(name, -1)} }},')
+            out.append(f'\t{{ 0x{value}, {at}, {size}, {masks[mask]}, {export[name] if export else -1} }},')
         out.append('};')
-        served = 'true' if label(builds).startswith('13.') else 'false'
-        table.append(f'\t{{ "{label(builds)}", {served}, {len(lines)}, f{i} }},')
-    out += ['', 'const struct code_build code_builds[] = {'] + table + ['\t{ NULL, false, 0, NULL },', '};']
+        number = gen_runtime.version_number(version) if export else 0
+        table.append(f'\t{{ "{label(builds)}", {number}, {len(lines)}, f{i} }},')
+    out += ['', 'const struct code_build code_builds[] = {'] + table + ['\t{ NULL, 0, 0, NULL },', '};']
     print('\n'.join(out))
 
 

@@ -250,6 +250,7 @@ static enum preload_kind take(const struct starts *s, const struct match *m, uin
 			.addr = base + s->hdr + e->start,
 			.room = room(s, e, func->size),
 			.export = func->export,
+			.to = preload_minor(m->build->served, func->export),
 		};
 	}
 	rt->count = m->build->count;

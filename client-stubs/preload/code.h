@@ -3,7 +3,6 @@
 #ifndef WORMHOLE_PRELOAD_CODE_H
 #define WORMHOLE_PRELOAD_CODE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,12 +21,12 @@ struct code_func {
 	uint32_t offset;		/* counted from the first function */
 	uint16_t size;
 	uint16_t filled;		/* where its list begins in code_spans */
-	int16_t export;			/* which of RT_EXPORTS, or -1 */
+	int16_t export;			/* which export, or -1 */
 };
 
 struct code_build {
 	const char *version;
-	bool served;
+	int served;			/* CUDART_VERSION, or 0: this version is not served */
 	size_t count;
 	const struct code_func *funcs;	/* by offset */
 };

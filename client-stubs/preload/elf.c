@@ -11,7 +11,8 @@
 
 const char *const preload_names[RT_EXPORT_COUNT] = {
 #define NAME(n) #n,
-	RT_EXPORTS(NAME)
+	RT_EXPORTS_13(NAME)
+	RT_EXPORTS_12(NAME)
 #undef NAME
 };
 

@@ -82,6 +82,7 @@ enum preload_done preload_redirect(const struct preload_func *funcs, size_t coun
 	if (protect(from, to, PROT_READ | PROT_WRITE))
 		return PRELOAD_LEFT;
 	for (i = 0; i < count; i++)
-		write_jump(funcs[i].addr, (uintptr_t)preload_stubs[funcs[i].export]);
+		write_jump(funcs[i].addr, funcs[i].to ? funcs[i].to :
+			   (uintptr_t)preload_stubs[funcs[i].export]);
 	return protect(from, to, PROT_READ | PROT_EXEC) ? PRELOAD_BROKEN : PRELOAD_REDIRECTED;
 }

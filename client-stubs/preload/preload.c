@@ -2,7 +2,7 @@
 /*
  * LD_PRELOAD=libwormhole-preload.so: looks at the program, the libraries it
  * starts with and those it opens later, and redirects every static CUDA
- * runtime among them to libcudart.so.13. An object without one is left alone,
+ * runtime among them to libcudart.so.13 or .12. An object without one is left alone,
  * and libcudart is not even loaded before a redirected function is called.
  *
  * The library is linked with -z initfirst: its constructor runs before those
@@ -23,7 +23,16 @@
 
 #define EXIT_CANNOT_SERVE 127
 
-static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
+/* Which exports each library has. */
+static const struct {
+	const char *name;
+	int first, end;
+} libraries[] = {
+	{ "libcudart.so.13", 0, RT_EXPORT_COUNT_13 },
+	{ "libcudart.so.12", RT_EXPORT_COUNT_13, RT_EXPORT_COUNT },
+};
+
+static pthread_once_t once_13 = PTHREAD_ONCE_INIT, once_12 = PTHREAD_ONCE_INIT;
 
 void preload_say(const char *fmt, ...)
 {
@@ -45,10 +54,10 @@ void preload_say(const char *fmt, ...)
 }
 
 /*
- * Opens the libcudart.so.13 beside this library and no other: the loader might find NVIDIA's
+ * Opens the libcudart beside this library and no other: the loader might find NVIDIA's
  * elsewhere, which cannot work here.
  */
-static void *open_runtime(void)
+static void *open_runtime(const char *name)
 {
 	char path[4096];
 	char *slash;
@@ -59,13 +68,13 @@ static void *open_runtime(void)
 		return NULL;
 	strcpy(path, info.dli_fname);
 	slash = strrchr(path, '/');
-	strcpy(slash ? slash + 1 : path, "libcudart.so.13");
+	strcpy(slash ? slash + 1 : path, name);
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void fill_slots(void)
+static void fill_slots(int library)
 {
-	void *lib = open_runtime();
+	void *lib = open_runtime(libraries[library].name);
 	void *func;
 	int i;
 
@@ -73,10 +82,10 @@ static void fill_slots(void)
 		preload_say("libwormhole-preload: %s", dlerror());
 		_exit(EXIT_CANNOT_SERVE);
 	}
-	for (i = 0; i < RT_EXPORT_COUNT; i++) {
+	for (i = libraries[library].first; i < libraries[library].end; i++) {
 		func = dlsym(lib, preload_names[i]);
 		if (!func) {
-			preload_say("libwormhole-preload: libcudart.so.13 has no %s",
+			preload_say("libwormhole-preload: %s has no %s", libraries[library].name,
 				    preload_names[i]);
 			_exit(EXIT_CANNOT_SERVE);
 		}
@@ -84,12 +93,25 @@ static void fill_slots(void)
 	}
 }
 
+static void fill_slots_13(void)
+{
+	fill_slots(0);
+}
+
+static void fill_slots_12(void)
+{
+	fill_slots(1);
+}
+
 /* stubs.S calls this at the first call of a redirected function. */
 void *preload_resolve(unsigned long export)
 {
 	if (export >= RT_EXPORT_COUNT)
 		return preload_refuse(export);
-	pthread_once(&resolve_once, fill_slots);
+	if (export < RT_EXPORT_COUNT_13)
+		pthread_once(&once_13, fill_slots_13);
+	else
+		pthread_once(&once_12, fill_slots_12);
 	return preload_slots[export];
 }
 
@@ -134,17 +156,17 @@ static const char *why_not_redirected(struct preload_runtime *rt)
 	return reason;
 }
 
-static const char *not_of_13(const struct preload_runtime *rt)
+static const char *not_served(const struct preload_runtime *rt)
 {
-	static const char remedy[] = "build it with CUDA 13, or with the shared runtime of CUDA 13; "
-				     "take a build of it for CUDA 13";
+	static const char remedy[] = "build it with CUDA 12 or 13, or with the shared runtime of these; "
+				     "take a build of it for CUDA 12 or 13";
 
 	if (rt->version)
-		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of CUDA %s, which is not of version 13; %s",
+		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of CUDA %s, which is not of version 12 or 13; %s",
 			 rt->version, remedy);
 	else
 		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of an unknown version, perhaps not of "
-			 "version 13; %s", remedy);
+			 "version 12 or 13; %s", remedy);
 	return reason;
 }
 
@@ -167,14 +189,14 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 	struct preload_runtime rt;
 
 	if (is_runtime_library(path))
-		return "it is NVIDIA's CUDA runtime and not Wormhole's libcudart.so.13";
+		return "it is NVIDIA's CUDA runtime and not Wormhole's libcudart.so.13 or libcudart.so.12";
 	switch (preload_find(path, base, &rt)) {
 	case PRELOAD_STRIPPED:
 		return "it has no symbol table by which a CUDA runtime in it could be redirected, and no code that "
 		       "is known; "
 		       "link it with nvcc -cudart shared, or do not strip it";
 	case PRELOAD_VERSION:
-		return not_of_13(&rt);
+		return not_served(&rt);
 	case PRELOAD_CHANGED:
 		return changed(&rt);
 	case PRELOAD_FOUND:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of libwormhole-preload.so. If a program's CUDA runtime is linked in statically, the
- * library redirects each function of it to the libcudart.so.13 in its own folder.
+ * library redirects each function of it to the libcudart.so.13 or libcudart.so.12 in its own
+ * folder.
  */
 #ifndef WORMHOLE_PRELOAD_H
 #define WORMHOLE_PRELOAD_H
@@ -26,7 +27,8 @@
 struct preload_func {
 	uintptr_t addr;		/* in memory */
 	size_t room;		/* up to the next symbol or the section's end */
-	int export;		/* which of RT_EXPORTS, or what preload_later() returned */
+	int export;		/* which of preload_names, or what preload_later() returned */
+	uintptr_t to;		/* what answers for it, or 0: the stub of `export` */
 };
 
 struct preload_runtime {
@@ -40,11 +42,11 @@ enum preload_kind {
 	PRELOAD_FOUND,
 	PRELOAD_STRIPPED,	/* no symbol table, so there may be one that is not known */
 	PRELOAD_CHANGED,	/* `count` functions differ from those of `version` */
-	PRELOAD_VERSION,	/* a static runtime that is not for sure of CUDA 13 */
+	PRELOAD_VERSION,	/* a static runtime that is not for sure of CUDA 12 or 13 */
 	PRELOAD_NO_MEMORY,
 };
 
-/* The names of RT_EXPORTS, in order. */
+/* The names that libcudart.so.13 exports, and behind them those of libcudart.so.12. */
 extern const char *const preload_names[RT_EXPORT_COUNT];
 
 /* elf.c: finds the static runtime's functions in an ELF file that is mapped at `base`. */
@@ -62,6 +64,12 @@ int preload_later(const char *name);
 const char *preload_name(int export);
 /* Says that the function is not here. Returns what answers for it. */
 void *preload_refuse(unsigned long export);
+
+/*
+ * minor.c: what answers for an export in a runtime of that CUDART_VERSION, if it is not the same
+ * for all minor versions. 0: its stub does.
+ */
+uintptr_t preload_minor(int version, int export);
 
 /* preload.c: one line on standard error. */
 __attribute__((format(printf, 1, 2)))

@@ -2,7 +2,8 @@
 /*
  * Tells of which version a static runtime is, by the names of its functions. A runtime is one
  * object with one section of code, so a program has all its functions or none. The version is
- * the one that has exactly these names; __cudaGetKernel alone, say, is in 12.0 and in 13.0.
+ * the one that has exactly these names; __cudaGetKernel alone, say, is in 12.0 and in 13.0. It
+ * also tells which library answers for the functions: each major version has its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +14,19 @@
 static const struct {
 	const char *name;
 	int first, last;	/* the versions that have it */
-	int export;		/* which of RT_EXPORTS, or -1 */
+	int export_13, export_12;	/* which export of each library, or -1 */
 } names[RT_NAME_COUNT] = {
-#define NAME(n, first, last, export) { #n, first, last, export },
+#define NAME(n, first, last, export_13, export_12) { #n, first, last, export_13, export_12 },
 	RT_NAMES(NAME)
 #undef NAME
 };
 
 static const struct {
 	const char *label;
+	int number;		/* CUDART_VERSION */
 	size_t count;
 } versions[RT_VERSION_COUNT] = {
-#define VERSION(label, count) { label, count },
+#define VERSION(label, number, count) { label, number, count },
 	RT_VERSIONS(VERSION)
 #undef VERSION
 };
@@ -191,19 +193,27 @@ static int version_of(const struct candidates *c, size_t known)
  * A runtime that has all names of the newest version and others besides is of a later minor
  * version: a new major version takes names away. With others besides, any other version is none.
  */
-static enum preload_kind judge(const struct candidates *c, const char **label)
+static enum preload_kind judge(const struct candidates *c, int *is, const char **label)
 {
 	size_t known = count_known(c);
 	int version = version_of(c, known);
 
+	*is = version;
 	*label = NULL;
 	if (version == UNKNOWN || (known < c->count && version != RT_VERSION_NEWEST))
 		return PRELOAD_VERSION;
 	*label = known < c->count ? "later than " RT_NEWEST : versions[version].label;
-	return version >= RT_VERSION_13_0 ? PRELOAD_FOUND : PRELOAD_VERSION;
+	return version >= RT_VERSION_12_0 ? PRELOAD_FOUND : PRELOAD_VERSION;
 }
 
-static enum preload_kind take(const struct candidates *c, struct preload_runtime *rt)
+static int export_of(const struct candidate *f, int version)
+{
+	if (f->known == UNKNOWN)
+		return preload_later(f->name);
+	return version < RT_VERSION_13_0 ? names[f->known].export_12 : names[f->known].export_13;
+}
+
+static enum preload_kind take(const struct candidates *c, int version, struct preload_runtime *rt)
 {
 	const struct candidate *f;
 	int export;
@@ -214,7 +224,7 @@ static enum preload_kind take(const struct candidates *c, struct preload_runtime
 		return PRELOAD_NO_MEMORY;
 	for (i = 0; i < c->count; i++) {
 		f = &c->all[i];
-		export = f->known != UNKNOWN ? names[f->known].export : preload_later(f->name);
+		export = export_of(f, version);
 		if (export < 0) {
 			free(rt->funcs);
 			rt->funcs = NULL;
@@ -222,6 +232,7 @@ static enum preload_kind take(const struct candidates *c, struct preload_runtime
 		}
 		rt->funcs[i] = (struct preload_func) {
 			.addr = f->addr, .room = SIZE_MAX, .export = export,
+			.to = preload_minor(versions[version].number, export),
 		};
 	}
 	rt->count = c->count;
@@ -233,15 +244,16 @@ enum preload_kind preload_judge(const struct elf_symbols *s, struct preload_runt
 {
 	enum preload_kind kind = PRELOAD_NONE;
 	struct candidates c;
+	int version;
 
 	if (!collect(s, &c))
 		return PRELOAD_NO_MEMORY;
 	if (has(&c, "__cudaRegisterFatBinary") && has(&c, "cudaMalloc") &&
 	    has(&c, "cudaGetDeviceCount")) {
 		keep_the_runtimes(&c);
-		kind = judge(&c, &rt->version);
+		kind = judge(&c, &version, &rt->version);
 		if (kind == PRELOAD_FOUND)
-			kind = take(&c, rt);
+			kind = take(&c, version, rt);
 	}
 	free(c.all);
 	return kind;

@@ -2,8 +2,9 @@
 // A helper of preload_test.sh: programs that look as if they held a static runtime. VERSION has
 // the names of one version's runtime; SHORT makes its functions too short to redirect, MISSING
 // leaves one out, EXTRA adds one that no version has, and OWN gives the program such a function
-// outside of the runtime. OLD has a few names of all versions, and WRAPPER only one. With an
-// argument the programs ask the driver for a private table, as runtimes do.
+// outside of the runtime. With SERVED they ask it for its version, and for a driver function that
+// has two forms. OLD has a few names of all versions, and WRAPPER only one. With an argument the
+// programs ask the driver for a private table, as runtimes do.
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -56,10 +57,10 @@ FUNC(cudaCheckOwn)
 	".if " #first " <= " VALUE(VERSION) " && " #last " >= " VALUE(VERSION) "\n"	\
 	".ifndef leave_out_" #name "\n" BODY(#name) ".endif\n.endif\n"
 // As in NVIDIA's runtimes, functions that all versions have are first and last.
-#define COMMON(name, first, last, export)				\
+#define COMMON(name, first, last, of_13, of_12)				\
 	".if " #first " == 0 && " #last " == " VALUE(RT_VERSION_NEWEST) "\n"	\
 	".ifnc " #name ",cudaGetDeviceCount\n" DEFINE(name, first, last) ".endif\n.endif\n"
-#define SPECIAL(name, first, last, export)				\
+#define SPECIAL(name, first, last, of_13, of_12)				\
 	".if " #first " != 0 || " #last " != " VALUE(RT_VERSION_NEWEST) "\n"	\
 	DEFINE(name, first, last) ".endif\n"
 __asm__(".text\n.balign 16\n" LEAVE_OUT RT_NAMES(COMMON) RT_NAMES(SPECIAL)
@@ -69,6 +70,8 @@ __asm__(".text\n.balign 16\n" LEAVE_OUT RT_NAMES(COMMON) RT_NAMES(SPECIAL)
 	BODY("cudaGetDeviceCount") ".skip 32\n.balign 16\n");
 int cudaMalloc(void);
 int cudaGetDeviceCount(int *count);
+int cudaRuntimeGetVersion(int *version);
+int cudaGetDriverEntryPoint(const char *symbol, void **func, unsigned long long flags, int *status);
 int cudaGreenCtxCreate(void);
 int cudaBrandNew(void);
 #else
@@ -77,6 +80,19 @@ FUNC(cudaMalloc)
 FUNC(__cudaRegisterFatBinary)
 FUNC(cudaGetDeviceCount)
 #endif
+#endif
+
+#ifdef SERVED
+/* Which form of cuMemAdvise() does the runtime give? The second came with 12.2. */
+static int form_of_advise(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *func = NULL;
+	int status = -1;
+
+	if (!driver || cudaGetDriverEntryPoint("cuMemAdvise", &func, 0, &status) || !func)
+		return 0;
+	return func == dlsym(driver, "cuMemAdvise") ? 1 : func == dlsym(driver, "cuMemAdvise_v2") ? 2 : 0;
+}
 #endif
 
 int main(int argc, char **argv)
@@ -90,6 +106,11 @@ int main(int argc, char **argv)
 	int n = 0, err = cudaGetDeviceCount(&n);
 
 	printf("own %d %d served %d %d\n", cudaThreadSynchronize(), cudaCheckOwn(), err, n);
+#elif defined(SERVED)
+	int n = 0, version = 0, err = cudaGetDeviceCount(&n);
+
+	err |= cudaRuntimeGetVersion(&version);
+	printf("served %d %d version %d advise %d\n", err, n, version, form_of_advise());
 #elif defined(EXTRA) && VERSION == RT_VERSION_NEWEST
 	int n = 0, first = cudaBrandNew(), again = cudaBrandNew(), err = cudaGetDeviceCount(&n);
 
