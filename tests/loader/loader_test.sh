@@ -18,7 +18,7 @@ opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
 served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
 
-plan 51
+plan 52
 ok server_starts serve
 
 # --- Where a search ends
@@ -110,6 +110,8 @@ is used_is_named_with_its_call "$(said "$bin/opener" open="$npp" call=nppStart |
 is used_twice_is_named_once "$(said "$bin/opener" open="$npp" call=nppStart call=nppStart | wc -l)" 1
 is it_gets_the_drivers_error "$(opener open="$npp" call=nppStart 2>/dev/null | sed 's/ wormhole:.*//;s/.* //')" 501
 is who_runs_it_gets_no_advice_on_building_it "$(said "$bin/opener" open="$npp" call=nppStart | grep -c strip)" 0
+like of_a_library_of_12_it_gets_what_helps "$(said "$bin/opener" open="$npp" call=nppStart)" \
+	"; if it is a library of CUDA 12, take a build of the program for CUDA 13, whose libraries are served\$"
 is compiler_that_does_without_is_not_named "$(opener open="$pkg/libcompiler.so" call=nppStart)" \
 	"$pkg/libcompiler.so 501"
 is each_request_is_logged_with_its_caller "$(WORMHOLE_LOG=1 said "$bin/opener" open="$pkg/libcompiler.so" \
