@@ -18,7 +18,7 @@ opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
 served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
 
-plan 52
+plan 55
 ok server_starts serve
 
 # --- Where a search ends
@@ -50,6 +50,8 @@ is namespace_of_its_own_gets_ours "$(opener space="$pkg/librpath.so" call=runtim
 like ldd_shows_ours "$(run ldd "$pkg/librpath.so")" "[[:space:]]$ours/libcudart.so.13 .*[[:space:]]$ours/libcublas.so.13"
 
 # --- Which names
+is runtime_of_12_gets_ours_beside_that_of_13 "$(opener open="$cu13/libcudart.so.12" open="$cu13/libcudart.so.13")" \
+	"$ours/libcudart.so.12 $ours/libcudart.so.13"
 is other_major_version_is_left_alone "$(opener open="$cu13/libcublas.so.12")" \
 	"genuine libcublas.so.12 is loaded $cu13/libcublas.so.12"
 is so_is_a_link_to_it "$(opener open="$cu13/12/libcublas.so")" \
@@ -120,6 +122,16 @@ is program_that_uses_none_of_it_starts "$(run "$bin/asker")" 0
 like program_itself_gets_the_remedy "$(run "$bin/asker" use)" \
 	"^wormhole: error: $bin/asker: .*nvcc -cudart shared, or do not strip it 500"
 is without_wormhole_run_it_is_named_too "$(LD_LIBRARY_PATH=$ours "$bin/asker" use 2>&1 >/dev/null | grep -c 'wormhole run')" 1
+
+# --- Programs of CUDA 12, where their headers were when the tests were built
+for kind in of_12 of_12_stripped; do
+	program=$WH_BUILD/tests/cudart/bin/$kind
+	if [ -x "$program" ]; then
+		is program_${kind}_runs "$("$wormhole" run -- "$program" 2>&1 | grep -vc '^ok')" 2
+	else
+		skip program_${kind}_runs "tools/get-runtimes.sh got no runtime of 12.9"
+	fi
+done
 
 # --- NVIDIA's own, where this machine has them
 genuine=${CUDA_HOME:-/usr/local/cuda}/lib64
