@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The test promises that the runtime works with other versions of CUDA than its own: programs of a
-# later CUDA 13, and drivers of another version. It runs over a driver that says its version, and
+# The test promises that the runtimes work with other versions of CUDA than their own: programs of
+# a later CUDA 13, and drivers of another version. It runs over a driver that says its version, and
 # needs no device.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 bin=$WH_BUILD/tests/cudart/bin
 lib=$WH_BUILD/client-stubs/libcudart.so.13
+lib_12=$WH_BUILD/client-stubs/libcudart.so.12
 export LD_LIBRARY_PATH=$WH_BUILD/tests/cudart/fake
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -21,7 +22,7 @@ says() { [ "$(cat "$tmp/out")" = "$1" ]; }
 newer=$(awk '$2 == "newer" && $1 != "#" { print $1 }' "$WH_TOP/cuda-api/runtime_calls.txt")
 
 echo "TAP version 13"
-echo "1..8"
+echo "1..11"
 
 # The loader finds the newer functions that a program needs; each says, when it is called, why it
 # does not work.
@@ -43,3 +44,10 @@ run FAKE_VERSION=12080 "$bin/minor" "$lib" && says "count 35 version 0 12080"
 ok $? a_driver_of_an_earlier_major_version_is_insufficient
 [ "$(grep -c '^wormhole: error: libcudart: the driver is of CUDA 12\.8, the program.s runtime of CUDA 13\.' "$tmp/err")" = 1 ]
 ok $? and_both_are_named
+
+run FAKE_VERSION=12000 "$bin/minor" "$lib_12" && says "count 0 version 0 12000" && [ ! -s "$tmp/err" ]
+ok $? a_driver_of_12_0_serves_programs_of_12
+run FAKE_VERSION=11080 "$bin/minor" "$lib_12" && says "count 35 version 0 11080"
+ok $? a_driver_of_11_is_insufficient_for_them
+[ "$(grep -c '^wormhole: error: libcudart: the driver is of CUDA 11\.8, the program.s runtime of CUDA 12\.9: it takes a driver of CUDA 12\.0 or newer' "$tmp/err")" = 1 ]
+ok $? and_they_are_named_with_their_own_version
