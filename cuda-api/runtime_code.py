@@ -5,10 +5,11 @@
     runtime_code.py BUILD=LIBCUDART_STATIC... > runtime_code.txt     from NVIDIA's libraries
     runtime_code.py --source runtime_code.txt > gen_cudart_code.c     for the preload library
 
-The libraries come from tools/get-runtimes.sh, and those of 11.8 and 12.4 from Debian's packages
-nvidia-cuda-dev. Of each public function the table has the size, where the linker fills something
-in, a hash of all other bytes, and where it begins in the runtime. Of CUDA 12 and 13, which are served, it
-has every function; of 11, which is only named, some.
+The libraries come from tools/get-runtimes.sh. Those of 11.8 and 12.4 are from Debian's packages
+nvidia-cuda-dev, that of 12.0 is from Ubuntu 24.04's. Of each public function the table has the
+size, where the linker fills something in, a hash of all other bytes, and where it begins in the
+runtime. Of CUDA 12 and 13, which are served, it has every function; of 11, which is only named,
+some.
 """
 
 import re
