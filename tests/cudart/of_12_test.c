@@ -240,7 +240,7 @@ static void test_batch(void)
 		NEED(cudaStreamSynchronize(s));
 		ok(!memcmp(from, to, sizeof(to)), "they_bring_the_data");
 	}
-	err = cudaMemcpyBatchAsync(dst, dev, sizes, 2, &attr, &index, 1, &which, NULL);
+	err = cudaMemcpyBatchAsync(dst, dev, sizes, 0, &attr, &index, 1, &which, s);
 	ok(err && which == SIZE_MAX, "an_error_of_no_one_copy_is_told_so");
 	cudaGetLastError();
 	NEED(cudaFree(dev[0]));
