@@ -27,6 +27,7 @@
 #include "wormhole_abi.h"
 
 #define LOOK_MS		250		/* a user who ends a program must not wait for long */
+#define SOON_MS		2		/* a program ends when its worker has, and has its part until then */
 #define WORKER_MEMORY	(4ULL << 30)	/* a worker's own host memory: driver, code, libraries */
 #define SOFTGPU		"Wormhole softgpu"
 #define LITTLE		(8u << 20)	/* most bytes that are given back here, in about 1 ms */
@@ -193,6 +194,50 @@ static void on_time(int fd, void *arg)
 		wh_parts_look(t);
 }
 
+/*
+ * Looks that come soon after the end of a worker, at the tenants of such ones alone: at first after
+ * SOON_MS, then after twice as long each time, until the other looks are as soon.
+ */
+static int soon_timer;
+static unsigned int soon_ms;
+
+static void look_soon(unsigned int ms)
+{
+	const struct itimerspec when = { .it_value.tv_nsec = ms * 1000000l };
+
+	soon_ms = ms;
+	timerfd_settime(soon_timer, 0, &when, NULL);
+}
+
+static void on_soon(int fd, void *arg)
+{
+	struct wh_tenant *t = NULL;
+	bool more = false;
+	uint64_t n;
+
+	(void)arg;
+	if (read(fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	while ((t = wh_tenant_next(t))) {
+		if (!t->look_soon)
+			continue;
+		wh_parts_look(t);
+		t->look_soon = wh_parts_kept(t) && soon_ms * 2 < LOOK_MS;
+		more |= t->look_soon;
+	}
+	if (more)
+		look_soon(soon_ms * 2);
+}
+
+void wh_parts_worker_ended(struct wh_tenant *t)
+{
+	wh_parts_look(t);
+	if (!wh_parts_kept(t))
+		return;
+	t->look_soon = true;
+	look_soon(SOON_MS);
+}
+
 void wh_parts_look(struct wh_tenant *t)
 {
 	struct tenant_worker *w;
@@ -277,7 +322,9 @@ static bool can_ask(void)
 bool wh_parts_start(char *err, size_t err_size)
 {
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (timer < 0 || !wh_loop_add(timer, on_time, NULL)) {
+	soon_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (timer < 0 || soon_timer < 0 || !wh_loop_add(timer, on_time, NULL) ||
+	    !wh_loop_add(soon_timer, on_soon, NULL)) {
 		snprintf(err, err_size, "a timer: %s", strerror(errno));
 		return false;
 	}

@@ -17,6 +17,8 @@ int wh_parts_make(struct wh_tenant *t, int account);
  * to the tenant from then on; one that nobody has any more is given back.
  */
 void wh_parts_look(struct wh_tenant *t);
+/* The same at the end of a worker, and soon again: its client ends after it. */
+void wh_parts_worker_ended(struct wh_tenant *t);
 /* Call this when the tenant's limit of host memory, or the number of its workers, has changed. */
 void wh_parts_bound(struct wh_tenant *t);
 /* Returns how many accounts are not free although their workers have ended. */

@@ -490,7 +490,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	t->worker[account].pid = 0;
 	t->workers--;
 	wh_monitor_changed();	/* also its CPU time (usage.c) */
-	wh_parts_look(t);	/* what it leaves counts before its account is cleared */
+	wh_parts_worker_ended(t);	/* what it leaves counts before its account is cleared */
 	wh_tenant_account_clear(t->file.usage, account);
 	wh_seats_worker_ended(&wh_tenant_seats, t->seat, (unsigned int)account);
 	clean_up(t);

@@ -38,6 +38,7 @@ struct wh_tenant {
 	struct wh_held held;	/* memory by the driver's account (figures/judge.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	uint64_t loose;		/* of its cgroup, in pipes and sockets alone, in bytes (parts.c) */
+	bool look_soon;		/* a worker of it has just ended (parts.c) */
 	uint64_t max_kernel_ms;	/* 0: no limit */
 	uint64_t cpu_ns;	/* CPU time of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
