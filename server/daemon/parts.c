@@ -27,7 +27,7 @@
 #include "wormhole_abi.h"
 
 #define LOOK_MS		250		/* a user who ends a program must not wait for long */
-#define SOON_MS		2		/* a program ends when its worker has, and has its part until then */
+#define SOON_MS		2		/* a program has its part until its worker has ended */
 #define WORKER_MEMORY	(4ULL << 30)	/* a worker's own host memory: driver, code, libraries */
 #define SOFTGPU		"Wormhole softgpu"
 #define LITTLE		(8u << 20)	/* most bytes that are given back here, in about 1 ms */
