@@ -11,12 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Pages for each CPU by which the two figures can differ: the kernel charges 64 in advance
- * (MEMCG_CHARGE_BATCH). A CPU reports its changes when they are 64, and a reader has them summed up
- * only when what was reported is more than 64 for each CPU.
- */
-#define LATE_PAGES	(3 * 64)
+/* The kernel charges in advance, and sums up late, 64 pages for each CPU (MEMCG_CHARGE_BATCH). */
+#define LATE_PAGES	64
 
 /* Returns the number of a line "NAME NUMBER"; 0: there is no such line. */
 static uint64_t number(const char *stat, const char *name)
@@ -59,7 +55,7 @@ static uint64_t listed_v1(const char *dir, const char *stat)
 
 uint64_t wh_cgroup_loose_in(const char *dir, bool v2)
 {
-	uint64_t late = (uint64_t)LATE_PAGES * (uint64_t)sysconf(_SC_PAGESIZE) *
+	uint64_t late = 2ull * LATE_PAGES * (uint64_t)sysconf(_SC_PAGESIZE) *
 			(uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	const char *used = v2 ? "memory.current" : "memory.usage_in_bytes";
 	char stat[8192], before[32], after[32];
