@@ -36,6 +36,23 @@ def wire_text(name):
     return text + ''.join(wire_text(x) for x in re.findall(r'^#include "(wire_\w+\.h)"', text, re.M))
 
 
+def read_table(name, hows):
+    """Returns {name: (how, detail)} of a file with a line NAME HOW [DETAIL] for each function, in its order, which must
+    be sorted."""
+    table = {}
+    with open(os.path.join(HERE, name), encoding='utf-8') as f:
+        for line in f:
+            if line.startswith('#') or not line.strip():
+                continue
+            function, how, *detail = line.split(None, 2)
+            if how not in hows or function in table:
+                raise SystemExit(f'{name}: bad or repeated line for {function}')
+            table[function] = (how, detail[0].strip() if detail else '')
+    if list(table) != sorted(table):
+        raise SystemExit(f'{name}: the names are not sorted')
+    return table
+
+
 def fnv64(text):
     h = 0xcbf29ce484222325
     for b in text.encode():

@@ -20,7 +20,7 @@ import re
 import sys
 
 import runtime_12
-from gen_common import write
+from gen_common import read_table, write
 from gen_errors import read_errors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,19 +35,8 @@ def die(text):
 
 
 def read_calls():
-    """Returns {symbol: (how, detail)} in file order, which must be sorted."""
-    calls = {}
-    with open(os.path.join(HERE, 'runtime_calls.txt'), encoding='utf-8') as f:
-        for line in f:
-            if line.startswith('#') or not line.strip():
-                continue
-            name, how, *detail = line.split(None, 2)
-            if how not in HOW or name in calls:
-                die(f'runtime_calls.txt: bad or repeated line for {name}')
-            calls[name] = (how, detail[0].strip() if detail else '')
-    if list(calls) != sorted(calls):
-        die('runtime_calls.txt is not sorted')
-    return calls
+    """Returns {symbol: (how, detail)}."""
+    return read_table('runtime_calls.txt', HOW)
 
 
 def read_names():

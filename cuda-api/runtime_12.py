@@ -5,9 +5,8 @@ It is linked from the objects of libcudart.so.13. A function that 12 has in anot
 called of_12_NAME in the source; symbol_names() says how the linker's names become 12's.
 """
 
-import os
+from gen_common import read_table
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 NEWEST = '12.9'         # the version whose exports the library has
 HOW = ('hand', 'was', 'same', 'refused')
 
@@ -17,19 +16,8 @@ def die(text):
 
 
 def read_differences():
-    """Returns {name: (how, detail)} in file order, which must be sorted."""
-    differ = {}
-    with open(os.path.join(HERE, 'runtime_12.txt'), encoding='utf-8') as f:
-        for line in f:
-            if line.startswith('#') or not line.strip():
-                continue
-            name, how, *detail = line.split(None, 2)
-            if how not in HOW or name in differ:
-                die(f'bad or repeated line for {name}')
-            differ[name] = (how, detail[0].strip() if detail else '')
-    if list(differ) != sorted(differ):
-        die('the names are not sorted')
-    return differ
+    """Returns {name: (how, detail)}."""
+    return read_table('runtime_12.txt', HOW)
 
 
 def calls(calls_13, names):
