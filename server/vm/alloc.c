@@ -113,19 +113,18 @@ __attribute__((constructor)) static void keep_for_forks(void)
 
 /* --- The functions that libraries find here first ------------------------------------ */
 
-static void *get(size_t size)
-{
-	void *p;
-
-	enter();
-	p = __libc_malloc(size);
-	leave();
-	return p;
-}
+/* The value of a call that is made inside. */
+#define INSIDE(call) ({								\
+	void *got_;								\
+										\
+	enter();								\
+	got_ = (call);								\
+	leave();								\
+	got_; })
 
 void *malloc(size_t size)
 {
-	return get(size);
+	return INSIDE(__libc_malloc(size));
 }
 
 void free(void *p)
@@ -147,29 +146,19 @@ void *calloc(size_t n, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	p = get(bytes);
+	p = INSIDE(__libc_malloc(bytes));
 	return p ? memset(p, 0, bytes) : NULL;
 }
 
 /* The C library's reallocarray() calls this one. */
 void *realloc(void *p, size_t size)
 {
-	void *grown;
-
-	enter();
-	grown = __libc_realloc(p, size);
-	leave();
-	return grown;
+	return INSIDE(__libc_realloc(p, size));
 }
 
 void *memalign(size_t alignment, size_t size)
 {
-	void *p;
-
-	enter();
-	p = __libc_memalign(alignment, size);
-	leave();
-	return p;
+	return INSIDE(__libc_memalign(alignment, size));
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
@@ -192,20 +181,10 @@ int posix_memalign(void **p, size_t alignment, size_t size)
 
 void *valloc(size_t size)
 {
-	void *p;
-
-	enter();
-	p = __libc_valloc(size);
-	leave();
-	return p;
+	return INSIDE(__libc_valloc(size));
 }
 
 void *pvalloc(size_t size)
 {
-	void *p;
-
-	enter();
-	p = __libc_pvalloc(size);
-	leave();
-	return p;
+	return INSIDE(__libc_pvalloc(size));
 }
