@@ -19,8 +19,8 @@
 #include "figures/figures.h"
 
 /*
- * nvml: "" is none that somebody has chosen. Runs with a worker's protections, so that what a worker could not load or open shows at the
- * start.
+ * nvml: "" is none that somebody has chosen. Runs with a worker's protections, so that what a
+ * worker could not load or open shows at the start.
  */
 int wh_probe_main(const char *backend, const char *nvml, uint32_t sm_group,
 		  enum wh_protect protect, int fd)
