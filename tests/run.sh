@@ -86,18 +86,20 @@ jobs=${WH_TEST_JOBS:-$(nproc)}
 mkdir -p "$WH_BUILD/tests"
 summary=$WH_BUILD/tests/summary
 : >"$summary"
-# prove prints "Files=…" and then "Result: …"; awk joins them to one line at the end. The exit
-# status of prove counts as well, because the result line does not count a test that bails out.
+# prove prints "Files=…" and then "Result: …"; awk joins them to one line at the end. Of prove's
+# times the one that each test took is shown. The exit status of prove counts as well, because the
+# result line does not count a test that bails out.
 # shellcheck disable=SC2086
 {
-	printf '%s\n' $list | prove -j"$jobs" --exec "$0 --one" - 2>&1
+	printf '%s\n' $list | prove --timer -j"$jobs" --exec "$0 --one" - 2>&1
 	echo "Status of prove: $?"
 } |
 awk -v out="$summary" '
 	/^Files=/	{ files = $0; next }
 	/^Result: /	{ result = $0; next }
 	/^Status of prove: / { if ($4 != 0) failed = 1; next }
-			{ gsub("^.*/build/tests/", ""); print; fflush() }
+	/^\[[0-9:]*\]$/	{ next }
+			{ gsub("^.*/build/tests/", ""); sub(/ \([^()]* CPU\)$/, ""); print; fflush() }
 	END {
 		if (failed)
 			result = "Result: FAIL"
