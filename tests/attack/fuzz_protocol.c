@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 		seed = strtoull(one, NULL, 0);
 	snprintf(backend, sizeof(backend) - 32, "%s", argv[0]);
 	slash = strrchr(backend, '/');
-	strcpy(slash ? slash + 1 : backend, "san/softgpu/libcuda.so.1");
+	strcpy(slash ? slash + 1 : backend, "../../softgpu-san/libcuda.so.1");
 	setenv("WORMHOLE_SOFTGPU_MEM", "32M", 1);
 	setenv("WORMHOLE_SOFTGPU_THREADS", "1", 1);
 	diag("WH_SEED=%llu and on", (unsigned long long)seed);

@@ -11,6 +11,9 @@ UNIT_OBJ  := $(ROOM_SRC:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT
 UNIT_TESTS := fuzz_test nccl_unit_test cusolver_unit_test
 
 all: $(UNIT_TESTS:%=$(OUT)/%.t) $(OUT)/fake_cuda.so
+# tests/unit and tests/attack link these objects as well.
+session: $(UNIT_OBJ)
+.PHONY: session
 
 UNIT_FOLDERS := $(ROOMS:%=$(UNIT)/%)
 $(UNIT) $(UNIT_FOLDERS):
