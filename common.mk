@@ -27,6 +27,15 @@ cuda_lib = $(if $(wildcard $(CUDA_INC)/../lib64/lib$1.so $(CUDA_INC)/../lib/lib$
 WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \
 	     -I$(TOP)/hypercall-abi -I$(O)/gen $(if $(WERROR),-Werror)
 
+# What is shipped is built with Debian's flags (debian/rules), so that packages have the very files
+# that the tests ran. There is no stack protector: its value is read through FS, which a call
+# switches between the client and the worker (trampoline/landing.asm).
+SHIPPED := server client-stubs softgpu host trampoline
+HARDEN  := -Wformat -Werror=format-security -Wdate-time -D_FORTIFY_SOURCE=2 -Wl,-z,relro -Wl,-z,now
+ifneq ($(if $(SAN),,$(filter $(SHIPPED:%=$(TOP)/%) $(SHIPPED:%=$(TOP)/%/%),$(CURDIR))),)
+CC += $(HARDEN)
+endif
+
 # What is generated from cuda-api/ where an API's code is built: all of it, or `driver`, without
 # the libraries over the driver and their headers.
 CUDA_API ?= all
