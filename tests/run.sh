@@ -19,7 +19,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 # These groups boot Bochs or install packages and are slow; every other folder of build/tests/ is
 # fast.
 SLOW="kernel bochs next deb"
-FAST_TIMEOUT=${WH_FAST_TIMEOUT:-120}
+FAST_TIMEOUT=${WH_FAST_TIMEOUT:-300}
 SLOW_TIMEOUT=${WH_SLOW_TIMEOUT:-1500}
 
 is_slow() {
