@@ -17,7 +17,7 @@ from report import BUILD, TOP, Missing
 
 BOCHS = os.path.join(BUILD, "bochs-instrument/bochs")
 IMAGES = ["bochs/host.cpio", "kernel/host/bzImage", "kernel/server/bzImage",
-          "kernel/client/bzImage", "server/vm/image/server.cpio", "tests/vm/client.cpio"]
+          "server/vm/image/server.cpio", "tests/vm/client.cpio"]
 
 
 class Data:

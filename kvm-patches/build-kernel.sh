@@ -159,7 +159,8 @@ configure() {
 	kmake olddefconfig
 }
 
-# A requested option that did not survive (a missing dependency) is an error.
+# A requested option that did not survive (a missing dependency) is an error. Of an option that
+# several fragments name the last one counts.
 check_config() {
 	local line bad=0
 	while read -r line; do
@@ -167,7 +168,8 @@ check_config() {
 		[[ $line == '# '* ]] && ! grep -q "^$(cut -d' ' -f2 <<<"$line")=" "$dir/obj/.config" && continue
 		echo "kernel $name: not in the configuration: $line" >&2
 		bad=1
-	done < <(cat "${fragments[@]}" | grep -E '^(CONFIG_[A-Z0-9_a-z]+=|# CONFIG_[A-Z0-9_a-z]+ is not set)')
+	done < <(sed -nE 's/^(# )?(CONFIG_[A-Z0-9_a-z]+)(=.*| is not set)$/\2 &/p' "${fragments[@]}" |
+		awk '{ name = $1; sub(/^[^ ]* /, ""); last[name] = $0 } END { for (n in last) print last[n] }')
 	[ $bad = 0 ] || die "correct $(printf '%s ' "${fragments[@]}")"
 }
 

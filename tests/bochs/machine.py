@@ -23,7 +23,7 @@ BOCHS = os.path.realpath(os.path.join(BUILD, "bochs-3.0/bochs"))
 # here.
 IPS = 100_000_000
 KERNEL_ARGS = (f"console=ttyS0,115200 loglevel=5 panic=0 tsc=reliable "
-               f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off "
+               f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off nokaslr "
                # The deadline timer came with a microcode update; nothing here needs it.
                "lapic=notscdeadline "
                # QEMU would ask for huge pages; wormhole_large_test switches them on.

@@ -50,7 +50,7 @@ if [ "${WH_KERNELS:-}" = debian ]; then
 	ln -s "$debian/modules" "$job/modules"
 else
 	server_kernel=$WH_BUILD/kernel/server/bzImage
-	client_kernel=$WH_BUILD/kernel/client/bzImage
+	client_kernel=$WH_BUILD/kernel/host/bzImage
 	server_image=$WH_BUILD/server/vm/image/server.cpio
 	server_cmdline=$WH_TOP/server/vm/image/cmdline
 fi

@@ -4,7 +4,7 @@
 # page-table isolation, and that a window is mapped at its fixed address.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need kernel/client/hash tests/vm/client.cpio
+need kernel/host/hash tests/vm/client.cpio
 
 plan 11
 script "$tmp/job" <<'END'
@@ -21,7 +21,7 @@ END
 window="-object memory-backend-ram,id=w,size=1M,share=on -device ivshmem-plain,memdev=w"
 
 # shellcheck disable=SC2086
-vm plain client "$tmp/image.cpio" "$client_cmdline" $window
+vm plain host "$tmp/image.cpio" "$client_cmdline" $window
 ok $? the_client_boots_and_powers_off
 passes a_program_runs_between_markers [ "$(section plain says_hello)" = hello ]
 passes its_status_is_reported logged plain '^@end fails 1$'
@@ -30,14 +30,14 @@ passes the_end_is_marked logged plain '^@done$'
 passes the_kernel_does_not_complain kernel_is_content plain
 
 # shellcheck disable=SC2086
-vm pti client "$tmp/image.cpio" "$client_cmdline pti=on" $window
+vm pti host "$tmp/image.cpio" "$client_cmdline pti=on" $window
 passes it_also_boots_with_page_table_isolation logged pti '^@pti 1$'
 passes the_window_maps_there_too logged pti '^@end finds_the_window 0$'
 kaslr() { sed -n 's/^@kaslr //p' "$tmp/$1.log"; }
 echo "# kernel at $(kaslr plain) and at $(kaslr pti)"
 passes the_kernel_address_is_random [ -n "$(kaslr plain)" -a "$(kaslr plain)" != "$(kaslr pti)" ]
 
-vm listed client "$WH_BUILD/tests/vm/client.cpio" \
+vm listed host "$WH_BUILD/tests/vm/client.cpio" \
 	"$client_cmdline wormhole.run=/bin/uname,/bin/false"
 passes programs_can_be_named_on_the_command_line [ "$(section listed uname)" = Linux ]
 passes each_of_them_runs logged listed '^@end false 1$'

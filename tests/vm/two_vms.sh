@@ -4,7 +4,7 @@
 # part of it, and the client maps the same part through sysfs (window_end.c).
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need kernel/server/hash kernel/client/hash server/vm/image/base.cpio tests/vm/client.cpio \
+need kernel/server/hash kernel/host/hash server/vm/image/base.cpio tests/vm/client.cpio \
 	tests/vm/fake/wormhole_server.ko
 
 plan 5
@@ -35,7 +35,7 @@ window="-object memory-backend-file,id=w,mem-path=$file,size=4M,share=on
 vm_start server server "$tmp/server.cpio" "$server_cmdline" $window
 server_pid=$vm_pid
 # shellcheck disable=SC2086
-vm client client "$tmp/client.cpio" "$client_cmdline" $window
+vm client host "$tmp/client.cpio" "$client_cmdline" $window
 ok $? the_client_vm_ends_by_itself
 vm_wait "$server_pid"
 ok $? the_server_vm_ends_by_itself

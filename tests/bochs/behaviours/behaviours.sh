@@ -13,7 +13,7 @@ run=${WH_RUN:-behaviours}
 name=$run${WH_CPUS:+-$WH_CPUS}
 out=$WH_BUILD/bochs/$name
 
-need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+need kernel/host/bzImage kernel/server/bzImage bochs/host.cpio \
 	server/vm/image/server.cpio tests/vm/client.cpio examples/shared/streams
 
 "$here/mkjob.sh" "$name" --server "$here/behaviours/server.list" "$here/behaviours/client.list"

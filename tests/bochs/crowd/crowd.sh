@@ -12,7 +12,7 @@ export WH_TOP WH_BUILD WH_CPUS
 here=$WH_TOP/tests/bochs
 out=$WH_BUILD/bochs/crowd-job
 
-need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+need kernel/host/bzImage kernel/server/bzImage bochs/host.cpio \
 	server/vm/image/server.cpio tests/vm/client.cpio bochs/behaviours/bin/libsyscalls.so
 
 "$here/mkjob.sh" crowd-job --server "$here/behaviours/server.list" "$here/crowd/client.list"

@@ -15,7 +15,7 @@ driver=/usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_qemu.s
 for f in /usr/sbin/libvirtd "$driver" /usr/bin/virsh /usr/bin/python3 /usr/bin/setpriv; do
 	[ -e "$f" ] || skip_all "no $f: libvirt-daemon-system, libvirt-clients, python3"
 done
-need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+need kernel/host/bzImage kernel/server/bzImage bochs/host.cpio \
 	server/vm/image/server.cpio tests/vm/client.cpio
 need_built "$WH_BUILD/examples/shared/vectorAdd" "$WH_BUILD/tests/tenant/bin/client"
 

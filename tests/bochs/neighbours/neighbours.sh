@@ -14,7 +14,7 @@ out=$WH_BUILD/bochs/$name
 program="lenet batch=2 steps=1 width=5"
 binary=$WH_BUILD/tests/programs/bin/shared/lenet
 
-need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+need kernel/host/bzImage kernel/server/bzImage bochs/host.cpio \
 	server/vm/image/server.cpio tests/vm/client.cpio
 need_built "$binary" "$WH_BUILD/softgpu/libcublas.so.13"
 

@@ -29,7 +29,7 @@ programs="
 # A host function runs in the client: each one takes a handoff in which the worker waits.
 host_functions="threads threads_ptds graphs printing"
 
-need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+need kernel/host/bzImage kernel/server/bzImage bochs/host.cpio \
 	server/vm/image/server.cpio tests/vm/client.cpio
 need_built "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"
 
