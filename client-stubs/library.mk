@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds a stub library over our libcuda.so.1, for the Makefile of a folder here. The folder has the name of
 # the description, cuda-api/NAME.api. The Makefile includes ../../common.mk first, and sets SHARED if it uses
-# files of the folder above.
+# files of the folder above. If the description names the library of the major before (`older`), that is
+# linked from the same objects.
 include $(TOP)/cuda-api/libraries.mk
 NAME   := $(notdir $(CURDIR))
 SONAME := $(SONAME_$(NAME))
+OLDER  := $(OLDER_$(NAME))
 OUT := $(O)/client-stubs
 OBJ := $(OUT)/$(NAME)
 GEN := $(O)/gen
@@ -17,12 +19,16 @@ OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(MORE) $(OBJ)/gen_$(NAME)_cl
 CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I../cuda -I../transport \
 	      -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
 
-all: $(LIB) $(DEV)
+OLD    := $(OLDER:%=$(OUT)/%)
+NAMES  := $(patsubst %,$(OBJ)/name_%.o,$(SONAME) $(OLDER))
+GONE   := $(OLDER:%=$(OBJ)/gen_$(NAME)_gone.o)
+
+all: $(LIB) $(OLD) $(DEV)
 
 $(GEN)/.$(NAME): FORCE
 	$(Q)$(MAKE) --no-print-directory -C $(TOP)/cuda-api
 
-$(OBJS): $(GEN)/.$(NAME) Makefile ../library.mk | $(OBJ)
+$(OBJS) $(NAMES) $(GONE): $(GEN)/.$(NAME) Makefile ../library.mk | $(OBJ)
 
 $(OBJ):
 	$(Q)mkdir -p $@
@@ -33,14 +39,24 @@ $(OBJ)/%.o: %.c
 $(MORE): $(OBJ)/shared_%.o: ../%.c
 	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $<
 
-$(OBJ)/gen_$(NAME)_client.o:
+$(NAMES): $(OBJ)/name_%.o: ../soname.c
+	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -DSONAME='"$*"' -c -o $@ $<
+
+$(OBJ)/gen_$(NAME)_client.o $(GONE):
 	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $(GEN)/$(@F:.o=.c)
 
 # The library needs the exact interface of our libcuda.so.1. An exported name without code fails here.
-$(LIB): $(OBJS) $(OUT)/libcuda.so.1
-	$(call say,LD,$@)$(CC) -shared -o $@ $(OBJS) $(OUT)/libcuda.so.1 -Wl,-soname,$(SONAME) \
-		-Wl,--version-script=$(GEN)/gen_lib$(NAME).map -Wl,--no-undefined-version \
-		-Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -lpthread
+define link # MAP
+$(call say,LD,$@)$(CC) -shared -o $@ $(filter %.o,$^) $(OUT)/libcuda.so.1 -Wl,-soname,$(@F) \
+	-Wl,--version-script=$(GEN)/$1 -Wl,--no-undefined-version \
+	-Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -lpthread
+endef
+
+$(LIB): $(OBJS) $(OBJ)/name_$(SONAME).o $(OUT)/libcuda.so.1
+	$(call link,gen_lib$(NAME).map)
+
+$(OLD): $(OBJS) $(OBJ)/name_$(OLDER).o $(GONE) $(OUT)/libcuda.so.1
+	$(call link,gen_lib$(NAME)_older.map)
 
 # Programs that are linked here need this link.
 $(DEV): $(LIB)
@@ -48,4 +64,4 @@ $(DEV): $(LIB)
 
 FORCE:
 .PHONY: all FORCE
--include $(OBJS:.o=.d)
+-include $(patsubst %.o,%.d,$(OBJS) $(NAMES) $(GONE))

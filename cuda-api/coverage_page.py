@@ -58,7 +58,11 @@ def page(folder):
              "- *absent*: declared in the header, but NVIDIA's library does not export it either.", "",
              "| API | library | " + " | ".join(COLUMNS) + " | all | served | table |",
              "|---|---|" + "---:|" * (len(COLUMNS) + 2) + "---|"]
-    apis = FIRST + [(p.name, p.title, p.soname) for p in heads.forwarded() + heads.refused()]
+    apis = FIRST[:]
+    for p in heads.forwarded() + heads.refused():
+        apis.append((p.name, p.title, p.soname))
+        if p.older:
+            apis.append((f"{p.name}-older", f"{p.title} of CUDA 12", p.older))
     total = collections.Counter()
     for name, api, library in apis:
         kinds = count(os.path.join(folder, f"coverage-{name}.md"))

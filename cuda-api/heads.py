@@ -56,6 +56,10 @@ class Profile:
     open: str = ''                               # the client's own function that says whether calls may be made
     exports: list = field(default_factory=list)  # functions that no header declares
     besides: list = field(default_factory=list)  # files of its folder that it opens itself
+    older: str = ''                              # the soname of the major before, which has the same shapes
+    older_besides: list = field(default_factory=list)
+    newer: list = field(default_factory=list)    # functions that the older one lacks
+    gone: list = field(default_factory=list)     # functions that the older one alone has; they are refused
     kinds: dict = field(default_factory=dict)    # the type that is sent, by the name of a value kind
     include: str = ''                            # the worker's header that declares what annotations call
     moves: dict = field(default_factory=dict)    # fields of objects that are addresses
@@ -77,9 +81,9 @@ class Profile:
         there is none."""
         return not self.unversioned and re.match(r'[\w.]+$', self.soname) is not None
 
-    def node(self, name):
-        """Returns the version of an export; '' if it has none."""
-        return self.nodes.get(name, self.soname if self.versioned else '')
+    def node(self, name, soname=''):
+        """Returns the version of an export of the library, or of that soname; '' if it has none."""
+        return self.nodes.get(name, (soname or self.soname) if self.versioned else '')
 
 
 def head_line(profile, words):
@@ -105,6 +109,10 @@ def head_line(profile, words):
         setattr(profile, word, rest)
     elif word in ('title', 'loaded', 'open', 'include', 'version'):
         setattr(profile, word, rest[0])
+    elif word == 'older':
+        profile.older, profile.older_besides = rest[0], rest[1:]
+    elif word in ('newer', 'gone'):
+        getattr(profile, word).extend(rest)
     elif word in ('export', 'beside'):
         getattr(profile, word + 's').extend(rest)
     elif word == 'node':
@@ -140,6 +148,8 @@ def _refused(path):
             profile.name, profile.soname, profile.unversioned = words[1], words[2], words[3:] == ['unversioned']
         elif words[0] == 'title':
             profile.title = words[1]
+        elif words[0] == 'older':
+            profile.older = words[1]
     if not profile.title:
         raise SystemExit(f'{path}: the head needs a line title')
     return profile
@@ -204,6 +214,7 @@ def makefile(libraries, refuse):
     text += f'REFUSED := {" ".join(p.name for p in refuse)}\n'
     for p in libraries + refuse:
         text += f'SONAME_{p.name} := {p.soname}\n'
+        text += f'OLDER_{p.name} := {p.older}\n' if p.older else ''
     for p in libraries:
         text += f'WIRE_{p.name} := {" ".join(wire_files(p))}\n'
     return text
@@ -211,9 +222,9 @@ def makefile(libraries, refuse):
 
 def table(libraries):
     """Puts blanks between columns."""
-    text = '# name variable soname functions\n'
+    text = '# name variable soname functions older\n'
     for p in libraries:
-        text += f'{p.name} {p.variable} {p.soname} {p.functions}\n'
+        text += f'{p.name} {p.variable} {p.soname} {p.functions} {p.older}'.rstrip() + '\n'
     return text
 
 

@@ -34,6 +34,8 @@ struct wh_rsp {
 
 /* The upper half of a call's number is its library's, WH_LIB_*. */
 #define WH_LIBRARY_SHIFT	16
+/* In the place of a version's minor and patch numbers: any of the major, and do not say which. */
+#define WH_ANY_OF_MAJOR		0xffffffu
 
 /*
  * Returns the bytes of `count` objects of `size` in a message, or WH_WIRE_NEVER if that cannot

@@ -44,7 +44,7 @@ struct wh_req_whLibraryOpen {
 	struct wh_req hdr;
 	uint64_t hash;		/* WH_<LIBRARY>_HASH of the client */
 	uint32_t library;	/* WH_LIB_* */
-	uint32_t wish;		/* a version: major 8 bits, minor 12, patch 12; 0: the newest */
+	uint32_t wish;		/* major 8 bits, minor 12 and patch 12, or WH_ANY_OF_MAJOR */
 };
 struct wh_rsp_whLibraryOpen {
 	struct wh_rsp hdr;

@@ -46,9 +46,17 @@ static CUresult refuse(struct wh_library *lib, CUresult res, uint64_t theirs)
 
 /* A wanted version, and the source of the wish. */
 struct wish {
-	uint32_t version;	/* 0: none */
+	uint32_t version;	/* 0: none but the major of the soname */
 	char file[512];		/* the program's own library; "": the user */
 };
+
+/* Returns the wish for any version of the major that the soname has. */
+static uint32_t any_of_major(const char *soname)
+{
+	const char *so = strstr(soname, ".so.");
+
+	return so ? WH_LIB_VERSION(strtoul(so + strlen(".so."), NULL, 10), 0, 0) | WH_ANY_OF_MAJOR : 0;
+}
 
 /*
  * Reads $WORMHOLE_CUDNN_VERSION=9.19 for "cudnn": the version that the program was built for.
@@ -87,10 +95,12 @@ static void find_wish(const struct wh_library *lib, struct wish *w)
 
 #define SPELL(v)	(v) >> 24, (v) >> 12 & 0xfff, (v) & 0xfff
 
-/* A newer minor version of the same major version is right. The program judges an older one. */
+/*
+ * A newer version is right: of another major only what has the same functions in the same shapes is
+ * served (`older` in cuda-api/README.md). The program judges an older version.
+ */
 static void compare(const struct wh_library *lib, const struct wish *w, uint32_t got)
 {
-	bool newer = got >> 24 == w->version >> 24 && got > w->version;
 	char wished[700];
 
 	if (!w->version || !got || w->version >> 12 == got >> 12)
@@ -101,7 +111,7 @@ static void compare(const struct wh_library *lib, const struct wish *w, uint32_t
 	else
 		snprintf(wished, sizeof(wished), "%u.%u was wished", w->version >> 24,
 			 w->version >> 12 & 0xfff);
-	if (newer)
+	if (got > w->version)
 		wh_log("%s: %s; the server has %u.%u.%u", lib->soname, wished, SPELL(got));
 	else
 		wh_warn("%s: %s; the newest that the server has is %u.%u.%u (its --libraries)",
@@ -129,7 +139,7 @@ static CUresult open_library(struct wh_library *lib)
 		return c.result;
 	q->hash = lib->hash;
 	q->library = lib->number;
-	q->wish = w.version;
+	q->wish = w.version ? w.version : any_of_major(lib->soname);
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
 	if (r->hdr.size >= sizeof(*r)) {

@@ -31,6 +31,12 @@ struct wh_call {
 	size_t room;
 };
 
+/*
+ * The soname of the stub library that has this code (soname.c): a library of CUDA 12 is linked from
+ * the same objects as that of 13.
+ */
+extern const char wh_soname[];
+
 /* One library. Each stub library has its own, which is static. */
 struct wh_library {
 	const char *name;	/* "cublas" */

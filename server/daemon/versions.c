@@ -75,13 +75,14 @@ static void ask_in_child(uint32_t number, const char *path, const char *backend,
 	ask(number, path, backend, protect, fd);
 }
 
-static void ask_in_folders(uint32_t number, const char *backend, enum wh_protect protect, int fd)
+static void ask_in_folders(uint32_t number, const char *soname, const char *backend,
+			   enum wh_protect protect, int fd)
 {
-	const char *list = getenv("WORMHOLE_LIB_PATH"), *soname = wh_libraries[number]->soname;
+	const char *list = getenv("WORMHOLE_LIB_PATH");
 	char path[PATH_MAX];
 	size_t n;
 
-	for (; list && *list; list += n + (list[n] == ':')) {
+	for (; soname && list && *list; list += n + (list[n] == ':')) {
 		n = strcspn(list, ":");
 		if (n && snprintf(path, sizeof(path), "%.*s/%s", (int)n, list, soname) < PATH_MAX)
 			ask_in_child(number, path, backend, protect, fd);
@@ -98,8 +99,10 @@ int wh_versions_main(const char *backend, enum wh_protect protect, int fd)
 		return 1;
 	for (i = 0; i < WH_LIBS; i++) {
 		lib = wh_libraries[i];
-		if (lib && (lib->property || lib->version) && !wh_library_named(lib))
-			ask_in_folders(i, backend, protect, fd);
+		if (!lib || !(lib->property || lib->version) || wh_library_named(lib))
+			continue;
+		ask_in_folders(i, lib->soname, backend, protect, fd);
+		ask_in_folders(i, lib->older, backend, protect, fd);
 	}
 	while (wait(NULL) > 0 || errno == EINTR)
 		;

@@ -34,8 +34,10 @@ static int fits(uint32_t version, uint32_t wish)
 	if (!wish)
 		return 1;
 	if (version == wish)
+		return 4;
+	if (version >> 12 == wish >> 12)
 		return 3;
-	return version >> 12 == wish >> 12 ? 2 : 1;
+	return version >> 24 == wish >> 24 ? 2 : 1;
 }
 
 const char *wh_library_choose(const char *name, uint32_t wish, uint32_t *version, char *room,

@@ -28,8 +28,9 @@ static inline const char *wh_version_text(uint32_t v, char out[WH_VERSION_TEXT])
 }
 
 /*
- * Returns the file whose version fits the wish: to the patch, or else to the minor version.
- * Otherwise, and if `wish` is 0, returns the newest. NULL: none was found. *version is the file's.
+ * Returns the file whose version fits the wish: to the patch, or else to the minor version, or else
+ * the newest of that major. Otherwise, and if `wish` is 0, returns the newest. NULL: none was
+ * found. *version is the file's.
  */
 const char *wh_library_choose(const char *name, uint32_t wish, uint32_t *version, char *room,
 			      size_t size);

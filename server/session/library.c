@@ -44,18 +44,35 @@ const char *wh_library_named(const struct wh_library *lib)
 }
 
 /* Returns the file from the first of the folders that has it; colons are between the folders. */
-static const char *in_folders(const struct wh_library *lib, char *room, size_t size)
+static const char *in_folders(const char *soname, char *room, size_t size)
 {
 	const char *list = getenv("WORMHOLE_LIB_PATH");
 	size_t n;
 
-	for (; list && *list; list += n + (list[n] == ':')) {
+	for (; soname && list && *list; list += n + (list[n] == ':')) {
 		n = strcspn(list, ":");
-		if (n && snprintf(room, size, "%.*s/%s", (int)n, list, lib->soname) < (int)size &&
+		if (n && snprintf(room, size, "%.*s/%s", (int)n, list, soname) < (int)size &&
 		    access(room, R_OK) == 0)
 			return room;
 	}
 	return NULL;
+}
+
+/* The number of a soname is the library's major version. */
+static uint32_t major_of(const char *soname)
+{
+	const char *so = strstr(soname, ".so.");
+
+	return so ? strtoul(so + strlen(".so."), NULL, 10) : 0;
+}
+
+/* Returns the file of the wished major from the folders, or else that of the other one. */
+static const char *of_major(const struct wh_library *lib, uint32_t wish, char *room, size_t size)
+{
+	bool older = lib->older && wish >> 24 == major_of(lib->older);
+	const char *file = in_folders(older ? lib->older : lib->soname, room, size);
+
+	return file ? file : in_folders(older ? lib->soname : lib->older, room, size);
 }
 
 static const char *find(const struct wh_library *lib, uint32_t wish, char *room, size_t size)
@@ -66,7 +83,7 @@ static const char *find(const struct wh_library *lib, uint32_t wish, char *room,
 	if (!file)
 		file = wh_library_choose(lib->name, wish, &version, room, size);
 	if (!file)
-		file = in_folders(lib, room, size);
+		file = of_major(lib, wish, room, size);
 	return file ? file : lib->soname;
 }
 
@@ -74,6 +91,11 @@ static const char *find(const struct wh_library *lib, uint32_t wish, char *room,
 static bool is_stub(void *handle)
 {
 	return dlsym(handle, "wh_library_begin");
+}
+
+static bool is_name(const char *soname, const char *name, size_t n)
+{
+	return soname && !strncmp(soname, name, n) && !soname[n];
 }
 
 /* Returns the file from the same folder, or a library that is served, wherever that is. */
@@ -87,13 +109,18 @@ static const char *file_beside(const char *folder, size_t length, const char *na
 	    !access(room, R_OK))
 		return room;
 	for (i = 0; i < WH_LIBS; i++) {
-		if (!wh_libraries[i] || strncmp(wh_libraries[i]->soname, name, n) ||
-		    wh_libraries[i]->soname[n])
+		if (!wh_libraries[i] || !(is_name(wh_libraries[i]->soname, name, n) ||
+					  is_name(wh_libraries[i]->older, name, n)))
 			continue;
-		file = find(wh_libraries[i], 0, room, size);
+		file = find(wh_libraries[i], major_of(name) << 24, room, size);
 		return strchr(file, '/') ? file : NULL;
 	}
 	return NULL;
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
 }
 
 /*
@@ -107,9 +134,10 @@ void wh_library_open_beside(const struct wh_library *lib, const char *path)
 	char room[4096];
 	size_t n;
 
-	if (!slash || !search || !*search || !lib->beside)
+	if (!slash || !search || !*search)
 		return;
-	for (name = lib->beside; *name; name += n + (name[n] == ' ')) {
+	name = lib->older && begins(slash + 1, lib->older) ? lib->older_beside : lib->beside;
+	for (; name && *name; name += n + (name[n] == ' ')) {
 		n = strcspn(name, " ");
 		file = file_beside(path, slash - path, name, n, room, sizeof(room));
 		if (file)
@@ -185,7 +213,8 @@ bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char 
 		*(void **)((char *)table + sym->offset) = dlsym(handle, sym->name);
 	if (table && *(void **)((char *)table + lib->symbols->offset)) {
 		s->library[number] = table;	/* the library stays loaded, as the driver does */
-		s->library_version[number] = wish ? wh_library_version(lib, handle) : 0;
+		s->library_version[number] = (wish & WH_ANY_OF_MAJOR) == WH_ANY_OF_MAJOR || !wish ?
+						     0 : wh_library_version(lib, handle);
 		if (lib->loaded)
 			lib->loaded(s, table);
 		return true;
@@ -216,7 +245,7 @@ static void preload_all(struct wh_session *s)
 	uint32_t i;
 
 	for (i = 0; i < WH_LIBS; i++)
-		if (wh_libraries[i] && in_folders(wh_libraries[i], room, sizeof(room)) &&
+		if (wh_libraries[i] && of_major(wh_libraries[i], 0, room, sizeof(room)) &&
 		    !wh_library_load(s, i, 0, err, sizeof(err)))
 			say_failed(s, i, err);
 }

@@ -37,6 +37,11 @@ struct wh_library {
 	const char *property, *version;
 	/* Files that the library looks for by name, in the order of need; or NULL. */
 	const char *beside;
+	/*
+	 * The soname of the major before, if it has the same functions in the same shapes, and what
+	 * that looks for; or NULL. A file of either serves a program of the other.
+	 */
+	const char *older, *older_beside;
 	/* Called on the table once it is filled, or NULL. */
 	void (*loaded)(struct wh_session *s, void *table);
 };
@@ -56,8 +61,8 @@ const char *wh_library_named(const struct wh_library *lib);
 /*
  * Loads a library, if it is not loaded. The file is the one that $WORMHOLE_<NAME> names. Otherwise
  * it is the wished version of those that the server has found (choice.h), or else the file in the
- * first folder of $WORMHOLE_LIB_PATH that has it, or else what the loader finds by the soname. It
- * is never a client's stub. False with one line in err.
+ * first folder of $WORMHOLE_LIB_PATH that has it, or else what the loader finds by the soname; of
+ * two majors the wished one comes first. It is never a client's stub. False with one line in err.
  */
 bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
 		     size_t err_size);

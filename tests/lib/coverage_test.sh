@@ -14,7 +14,7 @@ check() { # name, functions in the header
 
 echo "TAP version 13"
 echo "1..$(($(libraries | wc -l) * 2))"
-while read -r name _ _ functions; do
+while read -r name _ _ functions _; do
 	check "$name" "$functions"
 done <<-END
 	$(libraries)

@@ -9,8 +9,8 @@ genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
 # "name version" of each export; Base is the version of those that have none.
 exports() { objdump -T "$1" | awk '$4 != "*UND*" && $4 != "*ABS*" && NF == 7 { gsub("[()]", "", $6); print $7, $6 }' | sort; }
 
-# declared NAME VERSION prints the functions of a description, without those that are in no
-# library.
+# declared NAME [OLDER] prints the functions of a description, without those that are in no
+# library; or those of the library of the major before.
 declared() {
 	"$PYTHON" -B -c '
 import sys
@@ -20,13 +20,16 @@ d = describe.Describer(f"{sys.argv[1]}/cuda-api/{sys.argv[2]}.api")
 api = d.api()
 base = "Base"
 names = [n for n, c in api.calls.items() if c.func and c.verb != "absent"] + d.profile.exports
-print("\n".join(f"{n} {d.profile.node(n) or base}" for n in names))
-' "$WH_TOP" "$1" | sort
+older = sys.argv[3:]
+if older:
+    names = [n for n in names if n not in d.profile.newer] + d.profile.gone
+print("\n".join(f"{n} {d.profile.node(n, *older) or base}" for n in names))
+' "$WH_TOP" "$@" | sort
 }
 
-check() { # name, soname
+check() { # name, soname, the same if it is that of the major before
 	lib=$WH_BUILD/client-stubs/$2
-	declared "$1" >"$tmp/want"
+	declared "$1" ${3:-} >"$tmp/want"
 	exports "$lib" >"$tmp/have"
 	[ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"
 	point "$2_exports_what_is_declared_under_the_genuine_version" || sed 's/^/# /' "$tmp/diff" | head
@@ -45,9 +48,10 @@ check() { # name, soname
 }
 
 echo "TAP version 13"
-echo "1..$(($(libraries | wc -l) * 4))"
-while read -r name _ soname _; do
+echo "1..$(($(libraries | awk 'NF > 4 { n++ } { n++ } END { print n }') * 4))"
+while read -r name _ soname _ older; do
 	check "$name" "$soname"
+	[ -z "$older" ] || check "$name" "$older" "$older"
 done <<-END
 	$(libraries)
 END

@@ -11,8 +11,8 @@ exports() { objdump -T "$1" | awk '$4 != "*UND*" && NF >= 6 { print $NF }' | gre
 names() { "$PYTHON" -B "$WH_TOP/cuda-api/gen_refused.py" "$WH_TOP/cuda-api/$1.refused" "$2"; }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 
-check() { # NAME SONAME PREFIX
-	names "$1" --names | sort >"$tmp/want"
+check() { # NAME SONAME PREFIX [--names-of-older]
+	names "$1" "${4:---names}" | sort >"$tmp/want"
 	exports "$WH_BUILD/client-stubs/$2" "$3" >"$tmp/have"
 	[ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"
 	point "$2_exports_what_is_described"
@@ -28,8 +28,9 @@ check() { # NAME SONAME PREFIX
 }
 
 echo "TAP version 13"
-echo "1..12"
+echo "1..15"
 check cupti libcupti.so.13 cupti
+check cupti libcupti.so.12 cupti --names-of-older
 check cufile libcufile.so.0 cuFile
 
 # There is no server and no transport, because the libraries ask nobody.

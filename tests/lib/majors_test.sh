@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The test promises what a program gets that is linked with a library of CUDA 12 whose soname is
+# another in 13: the file of that major, where the server has it, and else the other one, which has
+# the same functions in the same shapes (cuda-api/majors.py compares them).
+. "$(dirname "$0")/lib.sh"
+unset WORMHOLE_CUBLAS
+old=$bin/majors/12 new=$bin/majors/13
+
+# opens LIBRARY... prints what the program says of each.
+opens() { timeout 30 "$bin/major" "$@" 2>"$tmp/err" | tr '\n' ' '; }
+is() { # NAME GOT EXPECTED
+	[ "$2" = "$3" ]
+	point "$1" || { echo "# got $2, not $3"; sed 's/^/# /' "$tmp/err"; }
+}
+
+echo "TAP version 13"
+echo "1..13"
+
+/usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
+is shapes_are_those_of_12 "$(cat "$tmp/err")" "compared 1756"
+# A function whose shape is another must show.
+cp -r "$WH_TOP/cuda-api" "$tmp/api"
+sed -i 's/^cublas cublasSgemm_v2 .*/cublas cublasSgemm_v2 0/; s/^cublas CUBLAS_OP_T = 1/cublas CUBLAS_OP_T = 2/
+	/^cublas cublasDgemm_v2 /d' "$tmp/api/majors_12.txt"
+is what_differs_is_named "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | sed 's/^cublas.api: //' | head -n 3 | tr '\n' ';')" \
+	"cublasDgemm_v2 is not in CUDA 12: newer;cublasSgemm_v2 has another shape in CUDA 12;CUBLAS_OP_T is 2 in CUDA 12;"
+
+start_server --lib-path "$old:$new"
+is program_of_12_gets_12 "$(opens libcublas.so.12)" "12 "
+is that_is_no_reason_to_say_anything "$(cat "$tmp/err")" ""
+is program_of_13_gets_13 "$(opens libcublas.so.13)" "13 "
+grep -q "info: cublas 13.7.42 is $new/libcublas.so.13\$" "$tmp/server.err" &&
+	grep -q "info: cublas 12.7.42 is $old/libcublas.so.12, for clients that wish for it" "$tmp/server.err"
+point "server_says_which_it_has"
+stop_server
+
+start_server --lib-path "$new"
+is where_the_server_has_13_alone_that_serves_12 "$(opens libcublas.so.12)" "13 "
+is without_a_word "$(cat "$tmp/err")" ""
+WORMHOLE_LOG=1 opens libcublas.so.12 >/dev/null
+stop_server
+
+start_server --lib-path "$old"
+is where_it_has_12_alone_that_serves_13 "$(opens libcublas.so.13)" "12 "
+stop_server
+
+# Without a server's library of its own, softgpu's serves.
+WORMHOLE_CUBLAS=$WH_BUILD/softgpu/libcublas.so.13 && export WORMHOLE_CUBLAS
+start_server
+is file_that_is_named_serves_both "$(opens libcublas.so.12 libcublas.so.13)" "13 13 "
+is function_that_12_alone_has_is_refused "$(WORMHOLE_LOG=1 opens libcusolver.so.11)" "9 "
+grep -q 'cusolverDnPotrf' "$tmp/err"
+point "by_its_name"
+is library_of_13_has_it_not "$(opens libcusolver.so.12)" "-1 "
