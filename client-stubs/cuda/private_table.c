@@ -8,8 +8,10 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "stubs.h"
 #include "elf_file.h"
@@ -116,6 +118,24 @@ static int for_program(const char *reason)
 }
 
 /*
+ * There is no preload library in the process. `wormhole run' set $LD_PRELOAD, but a script may have
+ * set it anew since.
+ */
+static const char *without_preload(char *room, size_t size)
+{
+	const char *preload = getenv("LD_PRELOAD"), *slash;
+	Dl_info me;
+
+	if (!getenv("WORMHOLE_TRANSPORT") || !dladdr(without_preload, &me))
+		return "`wormhole run' redirects static CUDA runtimes";
+	slash = strrchr(me.dli_fname, '/');
+	snprintf(room, size, "LD_PRELOAD, which is \"%s\", was set anew since `wormhole run'; "
+		 "add %.*slibwormhole-preload.so to it", preload ? preload : "",
+		 slash ? (int)(slash + 1 - me.dli_fname) : 0, me.dli_fname);
+	return room;
+}
+
+/*
  * Says why the preload library did not redirect a runtime in the object, and after a semicolon
  * what helps: first with a program, then with a library, if its user can do anything.
  */
@@ -123,10 +143,10 @@ static void complain(const struct asker *a)
 {
 	const char *(*reason_of)(const char *path, uintptr_t base);
 	const char *reason, *library;
+	char room[2 * PATH_MAX];
 
 	*(void **)&reason_of = dlsym(RTLD_DEFAULT, "wormhole_preload_reason");
-	reason = reason_of ? reason_of(a->readable, a->base) :
-		 "`wormhole run' redirects static CUDA runtimes";
+	reason = reason_of ? reason_of(a->readable, a->base) : without_preload(room, sizeof(room));
 	if (!reason)
 		reason = "";
 	library = strrchr(reason, ';');

@@ -33,7 +33,7 @@ refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" =
 
 [ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-echo "1..39"
+echo "1..41"
 
 run "$bin/no_pie"
 lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
@@ -104,6 +104,12 @@ trap 'stop_server; rm -rf "$tmp"' EXIT
 export LD_LIBRARY_PATH=$static_path
 run "$bin/stripped"
 lines "constructor 112 main 13 " && [ ! -s "$tmp/err" ]; ok $? a_stripped_program_is_served_over_a_server
+run env LD_PRELOAD=/nothing.so "$bin/no_pie"
+grep -qF ": LD_PRELOAD, which is \"/nothing.so\", was set anew since \`wormhole run'; add $preload to it" "$tmp/err"
+ok $? a_program_without_the_preload_library_is_told_what_its_variable_has_lost
+run env -u LD_PRELOAD -u WORMHOLE_TRANSPORT "$bin/no_pie"
+grep -q "is none: \`wormhole run' redirects static CUDA runtimes" "$tmp/err"
+ok $? and_of_wormhole_run_where_that_did_not_start_it
 run "$bin/altered"
 named "^wormhole: error: $bin/altered: .*seems to be of CUDA 13\.[0-9 or.]*, but the code of 1 of its functions is another; link it with nvcc -cudart shared, or do not strip it"; ok $? a_stripped_program_is_named_with_the_remedy_when_it_uses_cuda
 run env LD_PRELOAD="$preload $WH_BUILD/tests/cudart/altered/libstripped.so" "$bin/stripped_user"
