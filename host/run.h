@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations for `wormhole run --user`: run_user.c and run_terminal.c. */
+/* Declarations for `wormhole run`: run_program.c, run_user.c and run_terminal.c. */
 #ifndef WORMHOLE_HOST_RUN_H
 #define WORMHOLE_HOST_RUN_H
 
-#include <errno.h>
 #include <pwd.h>
 #include <sys/types.h>
 
@@ -14,12 +13,11 @@ struct wh_run_as {
 	char **argv;
 };
 
-/* Returns the exit status for a program that could not be executed, as shells have it. */
-static inline int wh_run_status(int error)
-{
-	return error == ENOENT ? 127 : 126;
-}
-
+/*
+ * Becomes the program, which is looked for as a shell does, or returns an exit status after a
+ * message. `user`: as whom it would have run, for the message; or NULL.
+ */
+int wh_run_program(char **argv, const char *user);
 /* Finds a user by name or number. Only root may call it. Returns NULL after a message. */
 const struct passwd *wh_user_find(const char *name);
 /*

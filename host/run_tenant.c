@@ -6,7 +6,6 @@
  * child (run_user.c). An ephemeral tenant lives as long as this process, or as any process
  * that inherited the connection on which it was made.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -213,7 +212,6 @@ static int become_program(const struct wh_run_tenant *r, const struct passwd *pw
 {
 	char *libraries = wh_layout_find("client-stubs");
 	const struct wh_run_as as = { pw, p->name, p->socket, libraries, p->connection, r->argv };
-	int status;
 
 	if (!libraries) {
 		wh_error("client-stubs/ with the client libraries is not beside this command; build it by `make'");
@@ -224,10 +222,7 @@ static int become_program(const struct wh_run_tenant *r, const struct passwd *pw
 	set_environment(libraries, p->socket);
 	if (pw)
 		return wh_run_as(&as);
-	execvp(r->argv[0], r->argv);
-	status = wh_run_status(errno);
-	wh_error("cannot run '%s': %s", r->argv[0], strerror(errno));
-	return status;
+	return wh_run_program(r->argv, NULL);
 }
 
 /* Runs the program as a child, since this process has to read the trace. */

@@ -160,7 +160,6 @@ static int check_reach(const struct wh_run_as *r)
 static int become(const void *arg)
 {
 	const struct wh_run_as *r = arg;
-	int status;
 
 	if (change_user(r->pw) || check_reach(r))
 		return EXIT_FAILED;
@@ -168,10 +167,7 @@ static int become(const void *arg)
 	close_others(r->keep);
 	/* Nobody wants files that everybody may write. */
 	umask(umask(077) | 022);
-	execvp(r->argv[0], r->argv);
-	status = wh_run_status(errno);
-	wh_error("cannot run '%s' as user '%s': %s", r->argv[0], r->pw->pw_name, strerror(errno));
-	return status;
+	return wh_run_program(r->argv, r->pw->pw_name);
 }
 
 /* None of our files may get the number of a standard descriptor that is closed. */

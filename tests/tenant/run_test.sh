@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 25
+plan 28
 ok serve_in_the_background_returns_when_clients_can_connect serve
 for kind in static shared; do
 	like "program_with_a_${kind}_runtime_runs_with_limits" \
@@ -16,6 +16,14 @@ is exit_status_is_the_programs "$("$wormhole" run --mem 1G -- sh -c 'exit 7'; ec
 is signal_that_ends_it_is_the_programs \
 	"$("$wormhole" run --mem 1G -- sh -c 'kill -TERM $$' 2>/dev/null; echo $?)" 143
 is missing_program_fails "$("$wormhole" run --mem 1G -- /nonexistent 2>/dev/null; echo $?)" 127
+mkdir "$tmp/musl"
+echo 'int main(void) { return 0; }' |
+	gcc -x c - -o "$tmp/musl/program" -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1
+said=$("$wormhole" run --mem 1G -- "$tmp/musl/program" 2>&1)
+is program_of_another_c_library_is_refused $? 126
+like by_its_name "$said" "^wormhole: error: cannot run '$tmp/musl/program': it is built for musl (/lib/ld-musl-x86_64.so.1)"
+like also_where_the_search_finds_it "$(PATH=$PATH:$tmp/musl "$wormhole" run --mem 1G -- program 2>&1)" \
+	"cannot run 'program': it is built for musl"
 ok tenants_of_ended_programs_are_gone await eval '[ "$(files | grep -c run)" = 0 ]'
 
 start a --mem 64M --sm 40 --tenant alpha -- alloc=1048576 copy=65536
