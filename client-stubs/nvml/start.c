@@ -10,14 +10,46 @@
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
 static int users;
+static bool forked;		/* since the start, so that it counts for another worker */
 static __thread bool starting;
+
+static void in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	forked = users > 0;
+	starting = false;
+}
+WH_IN_CHILD(in_child())
+
+static nvmlReturn_t start_worker(void)
+{
+	nvmlReturn_t rc;
+
+	starting = true;
+	rc = wh_raw_nvmlInit_v2();
+	starting = false;
+	__atomic_store_n(&forked, false, __ATOMIC_RELEASE);
+	return rc;
+}
+
+/* A child inherits its parent's start, as with NVIDIA's library, but has a worker of its own. */
+static void start_in_child(void)
+{
+	pthread_mutex_lock(&lock);
+	if (forked && start_worker() != NVML_SUCCESS)
+		users = 0;
+	pthread_mutex_unlock(&lock);
+}
 
 /* gen_nvml_client.h declares this. May calls be made? */
 bool wh_nvml_open(void)
 {
-	return starting || __atomic_load_n(&users, __ATOMIC_RELAXED) > 0;
+	if (starting)
+		return true;
+	if (__atomic_load_n(&forked, __ATOMIC_ACQUIRE))
+		start_in_child();
+	return __atomic_load_n(&users, __ATOMIC_RELAXED) > 0;
 }
 
 nvmlReturn_t nvmlInit_v2(void)
@@ -25,11 +57,8 @@ nvmlReturn_t nvmlInit_v2(void)
 	nvmlReturn_t rc = NVML_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	if (!users) {
-		starting = true;
-		rc = wh_raw_nvmlInit_v2();
-		starting = false;
-	}
+	if (!users)
+		rc = start_worker();
 	if (rc == NVML_SUCCESS)
 		users++;
 	pthread_mutex_unlock(&lock);

@@ -7,6 +7,8 @@
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <dlfcn.h>
 #include <nvml.h>
+#include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib_test.h"
@@ -152,6 +154,33 @@ static void test_names(void)
 	      "process_that_is_none_is_not_found");
 }
 
+/* The exit status of a child: 0 if it has NVML as its parent has. */
+static int child_has_nvml(void)
+{
+	unsigned int n = 0;
+	nvmlDevice_t d;
+	char text[96];
+
+	return nvmlDeviceGetCount_v2(&n) || n != 1 || nvmlDeviceGetHandleByIndex_v2(0, &d) ||
+	       nvmlDeviceGetUUID(d, text, sizeof(text)) || nvmlShutdown() ||
+	       nvmlDeviceGetCount_v2(&n) != NVML_ERROR_UNINITIALIZED || nvmlInit_v2() ||
+	       nvmlDeviceGetCount_v2(&n);
+}
+
+static void test_fork(void)
+{
+	unsigned int n = 0;
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(child_has_nvml());
+	ok(waitpid(pid, &status, 0) == pid && status == 0, "child_of_a_fork_inherits_the_start");
+	ok(!nvmlDeviceGetCount_v2(&n) && n == 1, "its_end_is_not_the_parents");
+}
+
 int main(void)
 {
 	test_start();
@@ -161,5 +190,6 @@ int main(void)
 	test_refused();
 	test_events();
 	test_names();
+	test_fork();
 	return tap_exit();
 }
