@@ -19,7 +19,7 @@ outcome() {
 	echo "$? $(tail -n 1 "$dir/out" | cut -d' ' -f1-2)"
 }
 
-plan 13
+plan 14
 given 'echo 1..1; echo ok 1 - a'
 is passing_test_passes "$(outcome)" "0 Result: PASS"
 is summary_is_kept_in_a_file "$(cat "$dir/tests/summary")" "$(tail -n 1 "$dir/out")"
@@ -42,6 +42,17 @@ given 'echo 1..1; echo ok 1 - a; echo "Bail out! b"; exit 1'
 is test_that_bails_out_fails "$(outcome)" "1 Result: FAIL"
 given 'echo "Bail out! b"'
 is test_that_bails_out_before_its_plan_fails "$(outcome)" "1 Result: FAIL"
+# The first test goes on once the third one runs, which it does when the second one has ended.
+given "echo 1..1; until [ -e $dir/third ]; do echo '# busy' >&2; sleep 0.01; done; echo ok 1 - a"
+mv "$dir/tests/unit/x.t" "$dir/tests/unit/a.t"
+printf '#!/bin/sh\necho 1..1; echo ok 1 - b\n' >"$dir/tests/unit/b.t"
+printf '#!/bin/sh\n: >%s/third; echo 1..1; echo ok 1 - c\n' "$dir" >"$dir/tests/unit/c.t"
+chmod +x "$dir"/tests/unit/*.t
+is test_that_says_what_it_does_keeps_no_other_waiting "$(
+	WH_BUILD=$dir WH_TEST_JOBS=2 WH_FAST_TIMEOUT=30 "$WH_TOP/tests/run.sh" fast 2>&1 | tail -n 1 | cut -d' ' -f1-2)" \
+	"Result: PASS"
+rm "$dir"/tests/unit/?.t
+given 'echo "Bail out! b"'
 is fast_leaves_out_slow_groups "$(
 	mv "$dir/tests/unit/x.t" "$dir/tests/kernel/"
 	outcome fast)" "1 error: no"
