@@ -12,23 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes the path of the program that execvp() would find. False: there is none. */
-static bool find_program(const char *name, char path[PATH_MAX])
-{
-	const char *list = getenv("PATH");
-	size_t n;
-
-	if (strchr(name, '/'))
-		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
-	for (; list && *list; list += n + (list[n] == ':')) {
-		n = strcspn(list, ":");
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)n, list, n ? "/" : "", name) < PATH_MAX &&
-		    !access(path, X_OK))
-			return true;
-	}
-	return false;
-}
-
 /* Reads the path of a program's dynamic loader. False: it has none, or is no ELF program. */
 static bool read_loader(int fd, char loader[PATH_MAX])
 {
@@ -56,12 +39,14 @@ static bool read_loader(int fd, char loader[PATH_MAX])
  */
 static bool is_of_musl(const char *name, char loader[PATH_MAX])
 {
-	char path[PATH_MAX];
-	int fd = find_program(name, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	char *path = wh_run_find(name);
+	/* Nobody may ever write into what is no program. */
+	int fd = path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 	bool musl = fd >= 0 && read_loader(fd, loader) && strstr(loader, "/ld-musl-");
 
 	if (fd >= 0)
 		close(fd);
+	free(path);
 	return musl;
 }
 
