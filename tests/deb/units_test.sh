@@ -118,7 +118,7 @@ await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
 
-plan 50
+plan 51
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
@@ -195,6 +195,8 @@ exec 7>&-
 quietly 'wormhole stop --when-idle'
 await '[ "$(systemctl is-active wormhole)" = inactive ]'
 is ended_by_its_own_command_it_stays_so "$(state) $(inside 'systemctl show -P NRestarts wormhole')" "inactive 1"
+is and_nobody_asks_the_server_that_ended \
+	"$(inside 'journalctl --sync; journalctl -q -u wormhole | grep "no server answers"')" ""
 quietly 'systemctl start multi-user.target'
 ok it_starts_with_the_machine await 'systemctl is-active wormhole'
 
