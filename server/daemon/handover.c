@@ -31,7 +31,6 @@ extern char **environ;
 
 #define STATE_VERSION	2
 #define OPTION		"--resume"
-#define MAX_STATE	(64 << 20)
 
 static char **words;
 static char program[PATH_MAX];
@@ -339,36 +338,14 @@ static void close_unnamed(void)
 			close(fd);
 }
 
-static char *read_file(int fd)
-{
-	struct stat st;
-	char *text = NULL;
-
-	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size < MAX_STATE)
-		text = calloc(1, (size_t)st.st_size + 1);
-	if (text && pread(fd, text, (size_t)st.st_size, 0) != st.st_size) {
-		free(text);
-		text = NULL;
-	}
-	close(fd);
-	return text;
-}
-
-bool wh_handover_read(int fd, char *err, size_t err_size)
+bool wh_handover_read(char *err, size_t err_size)
 {
 	const char *saved = wh_monitor_state();
-	char *text;
 
-	if (saved) {
-		state = cJSON_Parse(saved);
-		close_unnamed();
-	} else if (fd >= 0) {
-		text = read_file(fd);
-		state = text ? cJSON_Parse(text) : NULL;
-		free(text);
-	} else {
+	if (!saved)
 		return true;
-	}
+	state = cJSON_Parse(saved);
+	close_unnamed();
 	if (state && wh_handover_knows(wh_taken_text(state, "version")))
 		return true;
 	snprintf(err, err_size, "the state of the server before is none that this program understands");

@@ -37,10 +37,10 @@ bool wh_handover_is_planned(void);
 /* --- In the server that goes on ----------------------------------------------------- */
 
 /*
- * Reads the state: the monitor's, or else the file's, which is closed; -1: there is none, and this
- * server begins anew. False with one line in err.
+ * Reads the state that the monitor has; without one this server begins anew. False with one line in
+ * err.
  */
-bool wh_handover_read(int fd, char *err, size_t err_size);
+bool wh_handover_read(char *err, size_t err_size);
 /* Returns a part of the state; NULL: this server begins anew. */
 const cJSON *wh_handed(const char *part);
 /* All is taken over: tells the asker, and forgets the state. */

@@ -516,11 +516,11 @@ static void parse(int argc, char **argv)
 /* Runs in the monitor's child, and again in the next one if this one is killed. */
 static int serve(void)
 {
-	bool first = opt.state < 0 && !wh_monitor_state();
+	bool first = !wh_monitor_state();
 	char err[600] = "";
 
 	wh_log_starts(first);
-	if (!wh_handover_read(opt.state, err, sizeof(err))) {
+	if (!wh_handover_read(err, sizeof(err))) {
 		wh_say("error", "%s", err);
 		return 1;
 	}
@@ -580,7 +580,7 @@ static int start_monitor(int (*run)(void))
 	/* The server is in the monitor's cgroup, which must have no process if it is divided. */
 	if (opt.state < 0)
 		wh_isolation_place();
-	return wh_monitor(run);
+	return wh_monitor(run, opt.state);
 }
 
 static int serve_behind(int ready)

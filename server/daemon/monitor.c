@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,6 +85,27 @@ static bool prepare(void)
 	sigaddset(&m.signals, SIGINT);
 	sigaddset(&m.signals, READY);
 	return !sigprocmask(SIG_BLOCK, &m.signals, NULL);
+}
+
+/*
+ * The state of the program before is the first that is saved. So a server that is killed while it
+ * starts with it is followed by another one, too.
+ */
+static bool inherit(int file)
+{
+	struct stat st;
+	size_t n;
+
+	if (fstat(file, &st))
+		return false;
+	n = (size_t)st.st_size;
+	if (!n || n >= MAX_STATE || pread(file, m.shared->state[0], n, 0) != (ssize_t)n) {
+		errno = EINVAL;
+		return false;
+	}
+	close(file);
+	m.shared->current = 1;
+	return true;
 }
 
 /* Runs the server in a child that shares this process's open files. */
@@ -193,7 +215,7 @@ static void become(void)
 	close(state);
 }
 
-int wh_monitor(int (*server)(void))
+int wh_monitor(int (*server)(void), int state)
 {
 	unsigned int deaths = 0;
 	int64_t started;
@@ -201,6 +223,10 @@ int wh_monitor(int (*server)(void))
 
 	if (!prepare()) {
 		wh_say("error", "the monitor of the server: %s", strerror(errno));
+		return 1;
+	}
+	if (state >= 0 && !inherit(state)) {
+		wh_say("error", "the state of the server before: %s; all programs end", strerror(errno));
 		return 1;
 	}
 	prctl(PR_SET_NAME, "wormhole-monitor");

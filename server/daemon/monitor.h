@@ -17,10 +17,11 @@
 /* --- In the process that was started ----------------------------------------------------- */
 
 /*
- * Becomes the monitor of a process that runs server(), and returns the server's exit status. Call
- * it with one thread.
+ * Becomes the monitor of a process that runs server(), and returns the server's exit status.
+ * `state` is the file that wh_monitor_become() of the program before was given, or -1; it is
+ * closed. Call it with one thread.
  */
-int wh_monitor(int (*server)(void));
+int wh_monitor(int (*server)(void), int state);
 
 /* --- In the server ----------------------------------------------------------------------- */
 

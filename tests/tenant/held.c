@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,4 +48,14 @@ int setns(int fd, int type)
 
 	hold("setns");
 	return real(fd, type);
+}
+
+/* The signal by which a server says to its monitor that clients can connect. */
+int kill(pid_t pid, int sig)
+{
+	int (*real)(pid_t, int) = (int (*)(pid_t, int))dlsym(RTLD_NEXT, "kill");
+
+	if (sig == SIGUSR1)
+		hold("kill");
+	return real(pid, sig);
 }

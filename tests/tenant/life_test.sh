@@ -6,7 +6,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 26
+plan 29
 serve
 "$wormhole" tenant create keep --mem 64M
 start other --tenant keep -- alloc=1048576
@@ -104,4 +104,22 @@ kill_server
 ok and_the_next_server_starts_before_it_has serve
 release setns
 like second_server_is_refused "$("$wormhole" serve --backend softgpu 2>&1)" "another server answers there"
+
+# It is killed before it has said that it goes on. The FIFO is gone by then, so the next is not held.
+"$wormhole" stop --force
+serve_held
+m=$(monitor)
+fd=3	# those of clients that have ended: this shell has no numbers of two digits
+start r -- alloc=4096 ready line alloc=4096
+hold kill
+"$wormhole" reload >"$tmp/reload" 2>&1 &
+reload=$!
+ok a_server_is_held_at_the_end_of_its_start await test -e "$held/kill.waits"
+rm "$held/kill"
+kill -KILL "$(pgrep -P "$m" -x wormhole-server)"
+wait $reload
+is killed_there_it_is_followed_by_one_that_answers "$? $(cat "$tmp/reload")" "0 "
+next r
+is and_whose_programs_compute_on "$(said r)" "ok ok "
+finish_client r
 finish
