@@ -16,7 +16,8 @@ import heads
 
 # Their descriptions have no head.
 FIRST = [("driver", "driver", "libcuda.so.1"), ("runtime", "runtime", "libcudart.so.13"),
-         ("runtime-12", "runtime of CUDA 12", "libcudart.so.12")]
+         ("runtime-12", "runtime of CUDA 12", "libcudart.so.12"),
+         ("runtime-11", "runtime of CUDA 11", "libcudart.so.11.0")]
 # The tables' word for a way to serve a function, and this page's.
 KINDS = {"generated": "generated", "life": "generated", "setting": "local",
          "driver": "generated", "ptsz": "generated",

@@ -17,6 +17,7 @@ import struct
 import sys
 
 import gen_runtime
+import runtime_older
 
 HEAD = '''\
 # SPDX-License-Identifier: Apache-2.0
@@ -161,7 +162,7 @@ def label(builds):
 def source(path):
     groups = read(path)
     calls = gen_runtime.read_calls()
-    exports = gen_runtime.export_of(calls, gen_runtime.runtime_12.calls(calls, gen_runtime.read_names()[1]))
+    exports = gen_runtime.export_of(runtime_older.all_calls(calls, gen_runtime.read_names()[1]))
     masks, spans = {}, []
     for mask in sorted({line[2] for _, lines in groups for line in lines}):
         masks[mask] = len(spans)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internals of libcudart.so.13 and libcudart.so.12: the CUDA runtime API over the driver API of
- * the libcuda.so.1 that the loader finds.
+ * Internals of libcudart.so.13, libcudart.so.12 and libcudart.so.11.0: the CUDA runtime API over
+ * the driver API of the libcuda.so.1 that the loader finds.
  *
  * Every entry point has the same shape: rt_enter() makes sure that the driver is there and that
  * the thread has a context, DRV() makes the driver call, rt_error() translates its result,
@@ -30,7 +30,7 @@
 /* The driver's functions; valid once rt_start() has returned cudaSuccess. */
 extern struct rt_driver drv;
 
-/* The version of the API, as CUDART_VERSION: of_13.c, of_12.c. The headers here are of 13. */
+/* The version of the API, as CUDART_VERSION: version_*.c. The headers here are of 13. */
 extern const int rt_version;
 #define RT_MAJOR	(rt_version / 1000)
 #define RT_MINOR	(rt_version % 1000 / 10)

@@ -8,6 +8,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "cudart.h"
 
@@ -80,6 +81,9 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
+/* Kernels are loaded by functions that came with 12.0, whatever the program is of. */
+#define DRIVER_MAJOR	(RT_MAJOR > 12 ? RT_MAJOR : 12)
+
 /*
  * Any driver of this major version is sufficient, whatever its minor version. Calls that need
  * what it lacks report that. If the version cannot be read, the driver is not refused.
@@ -87,15 +91,17 @@ static void watch_forks(void)
 static bool is_sufficient(void)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
+	char program[64] = "";
 	int version = 0;
 
-	if (drv.cuDriverGetVersion(&version) != CUDA_SUCCESS || version / 1000 >= RT_MAJOR)
+	if (drv.cuDriverGetVersion(&version) != CUDA_SUCCESS || version / 1000 >= DRIVER_MAJOR)
 		return true;
+	if (version / 1000 >= 12)
+		snprintf(program, sizeof(program), ", or a program for CUDA %d", version / 1000);
 	if (!atomic_flag_test_and_set(&said))
 		rt_complain("error: libcudart: the driver is of CUDA %d.%d, the program's runtime of "
-			    "CUDA %d.%d: it takes a driver of CUDA %d.0 or newer, or a program for CUDA %d",
-			    version / 1000, version % 1000 / 10, RT_MAJOR, RT_MINOR, RT_MAJOR,
-			    version / 1000);
+			    "CUDA %d.%d: it takes a driver of CUDA %d.0 or newer%s", version / 1000,
+			    version % 1000 / 10, RT_MAJOR, RT_MINOR, DRIVER_MAJOR, program);
 	return false;
 }
 

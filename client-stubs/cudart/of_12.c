@@ -3,14 +3,12 @@
  * What libcudart.so.12 has in another shape than libcudart.so.13, whose objects it is linked
  * from: the functions that 13 has no more, and those that take other arguments. of_12_NAME is
  * exported as NAME, and what 13 calls NAME gets another name then (cuda-api/runtime_12.txt). So a
- * call of NAME here is one of 13's function.
+ * call of NAME here is one of 13's function. libcudart.so.11.0 has all this too, if of_11.c has
+ * not.
  */
 #include <stdint.h>
 
 #include "of_12.h"
-
-/* A driver of 12.0 serves, and programs of all 12 ask for at most this. */
-const int rt_version = 12090;
 
 /* --- Names that 13 has no more ------------------------------------------------------------- */
 

@@ -8,6 +8,10 @@
 
 #include "cudart.h"
 
+/* The sizes of struct cudaDeviceProp. That of 11.8 is the beginning of 12's. */
+#define PROP_SIZE_12	1032
+#define PROP_SIZE_11	728
+
 cudaError_t of_12_cudaThreadExit(void);
 cudaError_t of_12_cudaThreadSynchronize(void);
 cudaError_t of_12_cudaThreadGetCacheConfig(enum cudaFuncCache *config);

@@ -62,9 +62,6 @@ cudaError_t of_12_cudaGetTextureObjectResourceViewDesc(void *desc, cudaTextureOb
 
 /* --- struct cudaDeviceProp ------------------------------------------------------------------ */
 
-#define PROP_SIZE	1032
-#define PROP_SIZE_11	728	/* of 11.8, which is the beginning of 12's */
-
 /* Fields that follow each other in both versions. */
 struct piece {
 	unsigned short from, to, size;
@@ -130,7 +127,7 @@ static cudaError_t read_gone(char *prop, int device)
 static cudaError_t get_properties(void *prop, int device, size_t size)
 {
 	struct cudaDeviceProp of_13;
-	char of_12[PROP_SIZE] = { 0 };
+	char of_12[PROP_SIZE_12] = { 0 };
 	cudaError_t err;
 	size_t i;
 
@@ -144,7 +141,7 @@ static cudaError_t get_properties(void *prop, int device, size_t size)
 
 cudaError_t of_12_cudaGetDeviceProperties_v2(void *prop, int device)
 {
-	return get_properties(prop, device, PROP_SIZE);
+	return get_properties(prop, device, PROP_SIZE_12);
 }
 
 /* Programs that were built with headers of 12 call _v2: the plain name has the struct of 11. */

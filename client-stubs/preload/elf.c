@@ -13,6 +13,7 @@ const char *const preload_names[RT_EXPORT_COUNT] = {
 #define NAME(n) #n,
 	RT_EXPORTS_13(NAME)
 	RT_EXPORTS_12(NAME)
+	RT_EXPORTS_11(NAME)
 #undef NAME
 };
 

@@ -7,7 +7,7 @@
 #include "preload.h"
 
 enum {
-	BEFORE_12 = RT_EXPORT_COUNT_13 - 1,
+	BEFORE_12 = RT_EXPORT_END_13 - 1,
 #define NUMBER(name) OF_12_##name,
 	RT_EXPORTS_12(NUMBER)
 #undef NUMBER

@@ -2,8 +2,8 @@
 /*
  * LD_PRELOAD=libwormhole-preload.so: looks at the program, the libraries it
  * starts with and those it opens later, and redirects every static CUDA
- * runtime among them to libcudart.so.13 or .12. An object without one is left alone,
- * and libcudart is not even loaded before a redirected function is called.
+ * runtime among them to libcudart.so.13, .12 or .11.0. An object without one is left
+ * alone, and libcudart is not even loaded before a redirected function is called.
  *
  * The library is linked with -z initfirst: its constructor runs before those
  * of all others, which may call CUDA. The C library's own constructor has not
@@ -28,11 +28,13 @@ static const struct {
 	const char *name;
 	int first, end;
 } libraries[] = {
-	{ "libcudart.so.13", 0, RT_EXPORT_COUNT_13 },
-	{ "libcudart.so.12", RT_EXPORT_COUNT_13, RT_EXPORT_COUNT },
+	{ "libcudart.so.13", 0, RT_EXPORT_END_13 },
+	{ "libcudart.so.12", RT_EXPORT_END_13, RT_EXPORT_END_12 },
+	{ "libcudart.so.11.0", RT_EXPORT_END_12, RT_EXPORT_COUNT },
 };
 
-static pthread_once_t once_13 = PTHREAD_ONCE_INIT, once_12 = PTHREAD_ONCE_INIT;
+static pthread_once_t once_13 = PTHREAD_ONCE_INIT, once_12 = PTHREAD_ONCE_INIT,
+		      once_11 = PTHREAD_ONCE_INIT;
 
 void preload_say(const char *fmt, ...)
 {
@@ -64,7 +66,7 @@ static void *open_runtime(const char *name)
 	Dl_info info;
 
 	if (!dladdr((void *)preload_stubs, &info) ||
-	    strlen(info.dli_fname) > sizeof(path) - sizeof("libcudart.so.13"))
+	    strlen(info.dli_fname) > sizeof(path) - sizeof("libcudart.so.11.0"))
 		return NULL;
 	strcpy(path, info.dli_fname);
 	slash = strrchr(path, '/');
@@ -103,15 +105,22 @@ static void fill_slots_12(void)
 	fill_slots(1);
 }
 
+static void fill_slots_11(void)
+{
+	fill_slots(2);
+}
+
 /* stubs.S calls this at the first call of a redirected function. */
 void *preload_resolve(unsigned long export)
 {
 	if (export >= RT_EXPORT_COUNT)
 		return preload_refuse(export);
-	if (export < RT_EXPORT_COUNT_13)
+	if (export < RT_EXPORT_END_13)
 		pthread_once(&once_13, fill_slots_13);
-	else
+	else if (export < RT_EXPORT_END_12)
 		pthread_once(&once_12, fill_slots_12);
+	else
+		pthread_once(&once_11, fill_slots_11);
 	return preload_slots[export];
 }
 
@@ -189,7 +198,8 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 	struct preload_runtime rt;
 
 	if (is_runtime_library(path))
-		return "it is NVIDIA's CUDA runtime and not Wormhole's libcudart.so.13 or libcudart.so.12";
+		return "it is NVIDIA's CUDA runtime and not Wormhole's libcudart.so.13, libcudart.so.12 or "
+		       "libcudart.so.11.0";
 	switch (preload_find(path, base, &rt)) {
 	case PRELOAD_STRIPPED:
 		return "it has no symbol table by which a CUDA runtime in it could be redirected, and no code that "

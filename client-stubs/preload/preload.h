@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of libwormhole-preload.so. If a program's CUDA runtime is linked in statically, the
- * library redirects each function of it to the libcudart.so.13 or libcudart.so.12 in its own
- * folder.
+ * library redirects each function of it to the libcudart.so.13, .12 or .11.0 in its own folder.
  */
 #ifndef WORMHOLE_PRELOAD_H
 #define WORMHOLE_PRELOAD_H
@@ -42,11 +41,11 @@ enum preload_kind {
 	PRELOAD_FOUND,
 	PRELOAD_STRIPPED,	/* no symbol table, so there may be one that is not known */
 	PRELOAD_CHANGED,	/* `count` functions differ from those of `version` */
-	PRELOAD_VERSION,	/* a static runtime that is not for sure of CUDA 12 or 13 */
+	PRELOAD_VERSION,	/* a static runtime that is not for sure of 11.8, 12 or 13 */
 	PRELOAD_NO_MEMORY,
 };
 
-/* The names that libcudart.so.13 exports, and behind them those of libcudart.so.12. */
+/* The names that libcudart.so.13 exports, and behind them those of .12 and of .11.0. */
 extern const char *const preload_names[RT_EXPORT_COUNT];
 
 /* elf.c: finds the static runtime's functions in an ELF file that is mapped at `base`. */

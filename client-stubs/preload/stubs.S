@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One stub for each export of libcudart.so.13 and libcudart.so.12, and 128 (PRELOAD_LATER_MAX) for
- * functions that 13 lacks: a jump through preload_slots. At the start a
+ * One stub for each export of libcudart.so.13, libcudart.so.12 and libcudart.so.11.0, and 128
+ * (PRELOAD_LATER_MAX) for functions that 13 lacks: a jump through preload_slots. At the start a
  * slot points to code that asks preload_resolve() for the target and keeps the argument
  * registers. No function of the runtime takes a floating-point argument.
  */

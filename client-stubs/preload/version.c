@@ -14,9 +14,9 @@
 static const struct {
 	const char *name;
 	int first, last;	/* the versions that have it */
-	int export_13, export_12;	/* which export of each library, or -1 */
+	int export_13, export_12, export_11;	/* which export of each library, or -1 */
 } names[RT_NAME_COUNT] = {
-#define NAME(n, first, last, export_13, export_12) { #n, first, last, export_13, export_12 },
+#define NAME(n, first, last, of_13, of_12, of_11) { #n, first, last, of_13, of_12, of_11 },
 	RT_NAMES(NAME)
 #undef NAME
 };
@@ -210,7 +210,9 @@ static int export_of(const struct candidate *f, int version)
 {
 	if (f->known == UNKNOWN)
 		return preload_later(f->name);
-	return version < RT_VERSION_13_0 ? names[f->known].export_12 : names[f->known].export_13;
+	if (version >= RT_VERSION_13_0)
+		return names[f->known].export_13;
+	return version >= RT_VERSION_12_0 ? names[f->known].export_12 : names[f->known].export_11;
 }
 
 static enum preload_kind take(const struct candidates *c, int version, struct preload_runtime *rt)

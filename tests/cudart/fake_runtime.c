@@ -57,10 +57,10 @@ FUNC(cudaCheckOwn)
 	".if " #first " <= " VALUE(VERSION) " && " #last " >= " VALUE(VERSION) "\n"	\
 	".ifndef leave_out_" #name "\n" BODY(#name) ".endif\n.endif\n"
 // As in NVIDIA's runtimes, functions that all versions have are first and last.
-#define COMMON(name, first, last, of_13, of_12)				\
+#define COMMON(name, first, last, of_13, of_12, of_11)			\
 	".if " #first " == 0 && " #last " == " VALUE(RT_VERSION_NEWEST) "\n"	\
 	".ifnc " #name ",cudaGetDeviceCount\n" DEFINE(name, first, last) ".endif\n.endif\n"
-#define SPECIAL(name, first, last, of_13, of_12)				\
+#define SPECIAL(name, first, last, of_13, of_12, of_11)			\
 	".if " #first " != 0 || " #last " != " VALUE(RT_VERSION_NEWEST) "\n"	\
 	DEFINE(name, first, last) ".endif\n"
 __asm__(".text\n.balign 16\n" LEAVE_OUT RT_NAMES(COMMON) RT_NAMES(SPECIAL)

@@ -8,6 +8,7 @@
 bin=$WH_BUILD/tests/cudart/bin
 lib=$WH_BUILD/client-stubs/libcudart.so.13
 lib_12=$WH_BUILD/client-stubs/libcudart.so.12
+lib_11=$WH_BUILD/client-stubs/libcudart.so.11.0
 export LD_LIBRARY_PATH=$WH_BUILD/tests/cudart/fake
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -22,7 +23,7 @@ says() { [ "$(cat "$tmp/out")" = "$1" ]; }
 newer=$(awk '$2 == "newer" && $1 != "#" { print $1 }' "$WH_TOP/cuda-api/runtime_calls.txt")
 
 echo "TAP version 13"
-echo "1..11"
+echo "1..14"
 
 # The loader finds the newer functions that a program needs; each says, when it is called, why it
 # does not work.
@@ -51,3 +52,10 @@ run FAKE_VERSION=11080 "$bin/minor" "$lib_12" && says "count 35 version 0 11080"
 ok $? a_driver_of_11_is_insufficient_for_them
 [ "$(grep -c '^wormhole: error: libcudart: the driver is of CUDA 11\.8, the program.s runtime of CUDA 12\.9: it takes a driver of CUDA 12\.0 or newer' "$tmp/err")" = 1 ]
 ok $? and_they_are_named_with_their_own_version
+
+run FAKE_VERSION=12000 "$bin/minor" "$lib_11" && says "count 0 version 0 12000" && [ ! -s "$tmp/err" ]
+ok $? a_driver_of_12_0_serves_programs_of_11
+run FAKE_VERSION=11080 "$bin/minor" "$lib_11" && says "count 35 version 0 11080"
+ok $? a_driver_of_11_lacks_what_they_need_here
+[ "$(cat "$tmp/err")" = "wormhole: error: libcudart: the driver is of CUDA 11.8, the program's runtime of CUDA 11.8: it takes a driver of CUDA 12.0 or newer" ]
+ok $? and_it_is_said_which_driver_serves

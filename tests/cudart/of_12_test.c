@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "../tap.h"
+#include "of_older.h"
 
 #if CUDART_VERSION / 1000 != 12
 #error "the headers of CUDA 12 come first"
 #endif
 
 #define N 256
-#define GUARD 64	/* bytes behind a struct that must stay */
 
 /* The headers lead these names to later forms; programs of the first 12 have them so. */
 cudaError_t capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
@@ -24,119 +24,7 @@ cudaError_t properties_of_11(void *prop, int device) __asm__("cudaGetDevicePrope
 void *of_12_kernel(void);
 void of_12_launch(int *x, int n, int v);
 
-static int ok_err(cudaError_t got, cudaError_t want, const char *name)
-{
-	int same = ok(got == want, name);
-
-	if (!same)
-		diag("expected %s, got %s", cudaGetErrorName(want), cudaGetErrorName(got));
-	return same;
-}
-
-#define NEED(call) do {							\
-	cudaError_t need_err_ = (call);					\
-	if (need_err_) {						\
-		printf("Bail out! line %d: %s: %s\n", __LINE__, #call,	\
-		       cudaGetErrorString(need_err_));			\
-		exit(1);						\
-	}								\
-} while (0)
-
-/* A struct with bytes behind it, by which a write beyond its end shows. */
-#define GUARDED(type) struct { type it; unsigned char guard[GUARD]; }
-#define FILL(g) memset(&(g), 0xa5, sizeof(g))
-
-static int untouched(const unsigned char *guard, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < size; i++)
-		if (guard[i] != 0xa5)
-			return 0;
-	return 1;
-}
-
-#define KEPT(g) untouched((g).guard, GUARD)
-
 /* --- Devices -------------------------------------------------------------------------------- */
-
-static const struct {
-	const char *name;
-	size_t offset, size;
-	enum cudaDeviceAttr attr;
-} fields[] = {
-#define FIELD(field, name) { #field, offsetof(struct cudaDeviceProp, field), \
-	sizeof(((struct cudaDeviceProp *)0)->field), cudaDevAttr##name }
-	FIELD(sharedMemPerBlock, MaxSharedMemoryPerBlock),
-	FIELD(warpSize, WarpSize),
-	FIELD(maxThreadsDim[2], MaxBlockDimZ),
-	FIELD(maxGridSize[2], MaxGridDimZ),
-	FIELD(clockRate, ClockRate),
-	FIELD(totalConstMem, TotalConstantMemory),
-	FIELD(major, ComputeCapabilityMajor),
-	FIELD(minor, ComputeCapabilityMinor),
-	FIELD(texturePitchAlignment, TexturePitchAlignment),
-	FIELD(deviceOverlap, GpuOverlap),
-	FIELD(multiProcessorCount, MultiProcessorCount),
-	FIELD(kernelExecTimeoutEnabled, KernelExecTimeout),
-	FIELD(integrated, Integrated),
-	FIELD(canMapHostMemory, CanMapHostMemory),
-	FIELD(computeMode, ComputeMode),
-	FIELD(maxTexture1D, MaxTexture1DWidth),
-	FIELD(maxTexture1DMipmap, MaxTexture1DMipmappedWidth),
-	FIELD(maxTexture1DLinear, MaxTexture1DLinearWidth),
-	FIELD(maxTexture2D[1], MaxTexture2DHeight),
-	FIELD(maxTexture3D[2], MaxTexture3DDepth),
-	FIELD(maxSurfaceCubemapLayered[1], MaxSurfaceCubemapLayeredLayers),
-	FIELD(surfaceAlignment, SurfaceAlignment),
-	FIELD(concurrentKernels, ConcurrentKernels),
-	FIELD(pciBusID, PciBusId),
-	FIELD(asyncEngineCount, AsyncEngineCount),
-	FIELD(unifiedAddressing, UnifiedAddressing),
-	FIELD(memoryClockRate, MemoryClockRate),
-	FIELD(memoryBusWidth, GlobalMemoryBusWidth),
-	FIELD(l2CacheSize, L2CacheSize),
-	FIELD(maxThreadsPerMultiProcessor, MaxThreadsPerMultiProcessor),
-	FIELD(localL1CacheSupported, LocalL1CacheSupported),
-	FIELD(sharedMemPerMultiprocessor, MaxSharedMemoryPerMultiprocessor),
-	FIELD(regsPerMultiprocessor, MaxRegistersPerMultiprocessor),
-	FIELD(managedMemory, ManagedMemory),
-	FIELD(hostNativeAtomicSupported, HostNativeAtomicSupported),
-	FIELD(singleToDoublePrecisionPerfRatio, SingleToDoublePrecisionPerfRatio),
-	FIELD(pageableMemoryAccess, PageableMemoryAccess),
-	FIELD(concurrentManagedAccess, ConcurrentManagedAccess),
-	FIELD(cooperativeLaunch, CooperativeLaunch),
-	FIELD(cooperativeMultiDeviceLaunch, CooperativeMultiDeviceLaunch),
-	FIELD(sharedMemPerBlockOptin, MaxSharedMemoryPerBlockOptin),
-	FIELD(maxBlocksPerMultiProcessor, MaxBlocksPerMultiprocessor),
-	FIELD(reservedSharedMemPerBlock, ReservedSharedMemoryPerBlock),
-	FIELD(memoryPoolsSupported, MemoryPoolsSupported),
-	FIELD(memoryPoolSupportedHandleTypes, MemoryPoolSupportedHandleTypes),
-	FIELD(clusterLaunch, ClusterLaunch),
-};
-
-/* Returns how many of the fields within `size` bytes differ from the attribute. */
-static int wrong_fields(const void *prop, size_t size)
-{
-	int value, wrong = 0;
-	long long got;
-	size_t i;
-
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (fields[i].offset >= size)
-			continue;
-		value = 0;
-		if (cudaDeviceGetAttribute(&value, fields[i].attr, 0) != cudaSuccess)
-			cudaGetLastError();
-		got = 0;
-		memcpy(&got, (const char *)prop + fields[i].offset, fields[i].size);
-		if (got != value)
-			wrong++;
-		if (got != value)
-			diag("%s is %lld, the attribute %d", fields[i].name, got, value);
-	}
-	return wrong;
-}
 
 static void test_device(void)
 {
@@ -270,14 +158,6 @@ static void test_textures(void)
 }
 
 /* --- Kernels -------------------------------------------------------------------------------- */
-
-static int first_value(const int *dev)
-{
-	int value = -1;
-
-	NEED(cudaMemcpy(&value, dev, sizeof(value), cudaMemcpyDeviceToHost));
-	return value;
-}
 
 static void test_kernels(void)
 {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Print the functions whose shape in CUDA 12 is another than cuda-api/runtime_12.txt says.
+"""Print the functions whose shape in CUDA 12 or 11 is another than cuda-api/runtime_12.txt and runtime_11.txt say.
 
-    shapes.py INCLUDE_12 INCLUDE_13
+    shapes.py MAJOR INCLUDE_OF_MAJOR INCLUDE_13
 
 The shape is the argument list, with all structs, unions and enumerations that it leads to. A
 member that 13 added within a size that stayed the same is no difference.
@@ -15,7 +15,7 @@ TOP = os.environ.get('WH_TOP') or os.path.join(os.path.dirname(os.path.abspath(_
 sys.path.insert(0, os.path.join(TOP, 'cuda-api'))
 import headers  # noqa: E402
 import gen_runtime  # noqa: E402
-import runtime_12  # noqa: E402
+import runtime_older  # noqa: E402
 
 SOURCE = '#include <cuda_runtime_api.h>\n#include <cuda_profiler_api.h>\n'
 
@@ -26,7 +26,7 @@ class Shapes:
         self.asked = {}
 
     def fits(self, a, b):
-        """May a pointer to what 12 calls `a` be taken for one to 13's `b`?"""
+        """May a pointer to what the older one calls `a` be taken for one to 13's `b`?"""
         if a.kind != b.kind or a.size != b.size:
             return False
         if a.kind == 'enum':
@@ -54,7 +54,7 @@ class Shapes:
     def same_numbers(self, a, b):
         name = a.canonical.replace('enum ', '').replace('const ', '')
         old, new = self.old.enums.get(name), self.new.enums.get(name)
-        return old is None or all(new.get(k, v) == v for k, v in old.items() if not k.endswith('Max'))
+        return old is None or all(new.get(k, v) == v for k, v in old.items() if not k.endswith(('Max', 'Count')))
 
     def same(self, f, g):
         return self.fits(f.result, g.result) and len(f.params) == len(g.params) and \
@@ -63,20 +63,20 @@ class Shapes:
 
 def main():
     internal = ['__CUDA_API_VERSION_INTERNAL']
-    os.environ['CUDA_INC'] = sys.argv[2]
+    major, include, os.environ['CUDA_INC'] = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     new = headers.parse(SOURCE, defines=internal)
-    old = headers.parse(SOURCE, defines=internal, includes=[sys.argv[1]])
+    old = headers.parse(SOURCE, defines=internal, includes=[include])
     calls = gen_runtime.read_calls()
-    differ = runtime_12.read_differences()
+    differ = runtime_older.read_differences(major)
     shapes = Shapes(old, new)
     for name, f in sorted(old.functions.items()):
-        how, detail = differ.get(name, ('', ''))
+        how, detail, _ = differ.get(name, ('', '', 13))
         in_13 = detail if how == 'was' else name
         if how in ('hand', 'refused', 'same') or calls.get(in_13, ('',))[0] == 'refused':
             continue
         if in_13 not in new.functions or not shapes.same(f, new.functions[in_13]):
             print(f'{name} has another shape than {in_13} of 13')
-    for name, (how, _) in differ.items():
+    for name, (how, *_) in differ.items():
         if how in ('hand', 'same') and name in old.functions and name in new.functions and \
                 shapes.same(old.functions[name], new.functions[name]):
             print(f'{name} has the same shape in 13')

@@ -17,7 +17,7 @@ rows() { cat "$tmp"/coverage-*.md | grep -cE '^\| `[A-Za-z_0-9]+` \|'; }
 
 plan 4
 # Of libraries that there are: what an earlier build left is no table.
-for l in driver runtime runtime-12 $(ls "$WH_TOP"/cuda-api | sed -n -e '/^cuda\.api$/d' -e 's/\.\(api\|refused\)$//p'); do
+for l in driver runtime runtime-12 runtime-11 $(ls "$WH_TOP"/cuda-api | sed -n -e '/^cuda\.api$/d' -e 's/\.\(api\|refused\)$//p'); do
 	cp "$WH_BUILD/gen/coverage-$l.md" "$tmp/" || exit 1
 	! grep -qs '^older ' "$WH_TOP/cuda-api/$l.api" "$WH_TOP/cuda-api/$l.refused" ||
 		cp "$WH_BUILD/gen/coverage-$l-older.md" "$tmp/" || exit 1

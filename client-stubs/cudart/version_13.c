@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What libcudart.so.13 alone has: its version. Of libcudart.so.12, of_12.c tells it. */
+/* What libcudart.so.13 alone has: its version. version_12.c and version_11.c tell the others'. */
 #include "cudart.h"
 
 const int rt_version = CUDART_VERSION;

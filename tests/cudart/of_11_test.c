@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// The test promises the runtime to programs that were built with the headers of CUDA 11: the
+// functions and structs that have another shape in 12 or 13, and some that do not. It holds for a
+// runtime of 11.8 and any CUDA device, but for what is refused.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../tap.h"
+#include "of_older.h"
+
+#if CUDART_VERSION / 1000 != 11
+#error "the headers of CUDA 11 come first"
+#endif
+
+_Static_assert(sizeof(struct cudaDeviceProp) == 728, "the struct is that of 11.8");
+
+#define N 256
+#define PAGE 4096
+
+/* A header of its own declares it, which is not in the package of the runtime. */
+cudaError_t cudaProfilerInitialize(const char *config, const char *output, int mode);
+
+extern struct textureReference of_11_reference;
+void *of_11_kernel(void);
+void of_11_launch(int *x, int n, int v);
+
+/* --- Devices -------------------------------------------------------------------------------- */
+
+/* Returns memory of that size behind which nothing can be read. */
+static void *at_the_end(size_t size)
+{
+	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	if (pages == MAP_FAILED || mprotect(pages + PAGE, PAGE, PROT_NONE)) {
+		printf("Bail out! no memory\n");
+		exit(1);
+	}
+	return pages + PAGE - size;
+}
+
+static void test_device(void)
+{
+	GUARDED(struct cudaDeviceProp) p;
+	struct cudaDeviceProp *want = at_the_end(sizeof(*want));
+	int device = -1, runtime = 0, driver = 0;
+
+	FILL(p);
+	ok_err(cudaRuntimeGetVersion(&runtime), cudaSuccess, "the_runtime_has_a_version");
+	ok_eq(runtime, CUDART_VERSION, "it_is_that_of_the_headers");
+	ok(!cudaDriverGetVersion(&driver) && driver >= 11080, "the_driver_has_its_own");
+	ok_err(cudaGetDeviceProperties(&p.it, 0), cudaSuccess, "a_device_has_properties");
+	ok(KEPT(p), "the_struct_ends_where_that_of_11_ends");
+	ok_eq(wrong_fields(&p.it, sizeof(p.it)), 0, "each_field_shows_its_attribute");
+	ok(p.it.name[0] && p.it.totalGlobalMem && p.it.clockRate, "name_memory_and_clock_are_there");
+	ok_err(cudaGetDeviceProperties(&p.it, 99), cudaErrorInvalidDevice,
+	       "the_properties_of_a_device_that_is_not_there_are_refused");
+	cudaGetLastError();
+	want->multiProcessorCount = 1;
+	ok(!cudaChooseDevice(&device, want) && device == 0,
+	   "a_device_is_found_by_the_fields_of_11_alone");
+}
+
+static void test_old_names(void)
+{
+	size_t heap = 0, again = 1;
+	enum cudaFuncCache config;
+	double d = 1.5;
+
+	ok_err(cudaThreadSynchronize(), cudaSuccess, "a_thread_synchronises");
+	ok(!cudaThreadGetLimit(&heap, cudaLimitMallocHeapSize) &&
+	   !cudaDeviceGetLimit(&again, cudaLimitMallocHeapSize) && heap == again,
+	   "a_threads_limit_is_the_devices");
+	ok_err(cudaThreadSetLimit(cudaLimitMallocHeapSize, heap), cudaSuccess, "a_threads_limit_is_set");
+	ok(!cudaThreadSetCacheConfig(cudaFuncCachePreferNone) && !cudaThreadGetCacheConfig(&config),
+	   "a_threads_cache_is_set_and_told");
+	ok(!cudaSetDoubleForDevice(&d) && !cudaSetDoubleForHost(&d) && d == 1.5,
+	   "a_double_stays_as_it_is");
+	ok_err(cudaProfilerInitialize("", "", 1), cudaErrorNotSupported,
+	       "the_profilers_settings_are_refused");
+	cudaGetLastError();
+}
+
+/* --- Memory --------------------------------------------------------------------------------- */
+
+static void test_pointers(void)
+{
+	GUARDED(struct cudaPointerAttributes) a;
+	void *p;
+
+	FILL(a);
+	NEED(cudaMalloc(&p, 4096));
+	ok_err(cudaPointerGetAttributes(&a.it, p), cudaSuccess, "a_pointer_has_attributes");
+	ok(a.it.type == cudaMemoryTypeDevice && a.it.devicePointer == p, "they_are_right");
+	ok(KEPT(a), "nothing_is_written_behind_the_attributes");
+	NEED(cudaFree(p));
+}
+
+static void test_managed(void)
+{
+	int *m;
+
+	NEED(cudaMallocManaged((void **)&m, 4096, cudaMemAttachGlobal));
+	m[0] = 3;
+	ok_err(cudaMemAdvise(m, 4096, cudaMemAdviseSetPreferredLocation, 0), cudaSuccess,
+	       "a_device_is_preferred");
+	ok_err(cudaMemAdvise(m, 4096, cudaMemAdviseSetAccessedBy, cudaCpuDeviceId), cudaSuccess,
+	       "the_host_is_named_by_its_number");
+	ok_err(cudaMemPrefetchAsync(m, 4096, 0, NULL), cudaSuccess, "memory_is_brought_to_a_device");
+	ok_err(cudaMemPrefetchAsync(m, 4096, cudaCpuDeviceId, NULL), cudaSuccess,
+	       "memory_is_brought_to_the_host");
+	NEED(cudaDeviceSynchronize());
+	ok_eq(m[0], 3, "the_memory_has_kept_its_value");
+	NEED(cudaFree(m));
+}
+
+/* --- Textures -------------------------------------------------------------------------------- */
+
+/* The second form has one field more at its end, which the first must not show. */
+static void test_objects(void)
+{
+	struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
+	struct cudaResourceDesc res = { .resType = cudaResourceTypeArray };
+	struct cudaTextureDesc_v2 tex2 = { .seamlessCubemap = 1 };
+	struct cudaTextureDesc *tex = at_the_end(sizeof(*tex));
+	GUARDED(struct cudaTextureDesc_v2) back2;
+	GUARDED(struct cudaTextureDesc) back;
+	GUARDED(struct cudaResourceDesc) from;
+	cudaTextureObject_t object, object2;
+	cudaArray_t array;
+
+	FILL(back);
+	FILL(back2);
+	FILL(from);
+	NEED(cudaMallocArray(&array, &format, 16, 16, 0));
+	res.res.array.array = array;
+	tex->maxAnisotropy = 3;
+	tex->readMode = cudaReadModeElementType;
+	ok_err(cudaCreateTextureObject(&object, &res, tex, NULL), cudaSuccess,
+	       "a_texture_is_made_of_the_fields_of_11");
+	ok(!cudaGetTextureObjectTextureDesc(&back.it, object) && back.it.maxAnisotropy == 3 &&
+	   KEPT(back), "its_sampling_is_told_in_a_struct_of_11");
+	ok(!cudaGetTextureObjectResourceDesc(&from.it, object) && KEPT(from) &&
+	   from.it.res.array.array == array, "its_resource_is_told_in_a_struct_of_11");
+	ok(!cudaGetTextureObjectTextureDesc_v2(&back2.it, object) && !back2.it.seamlessCubemap &&
+	   KEPT(back2), "the_second_form_tells_that_it_is_not_seamless");
+	ok(!cudaCreateTextureObject_v2(&object2, &res, &tex2, NULL) &&
+	   !cudaGetTextureObjectTextureDesc_v2(&back2.it, object2) && back2.it.seamlessCubemap == 1,
+	   "the_second_form_makes_a_seamless_one");
+	NEED(cudaDestroyTextureObject(object));
+	NEED(cudaDestroyTextureObject(object2));
+	NEED(cudaFreeArray(array));
+}
+
+static void test_references(void)
+{
+	struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
+	const struct textureReference *found = &of_11_reference;
+	const struct surfaceReference *surface = NULL;
+	size_t offset = 7;
+	void *p;
+
+	NEED(cudaMalloc(&p, 4096));
+	ok_err(cudaBindTexture(&offset, &of_11_reference, p, &format, 4096), cudaErrorNotSupported,
+	       "a_texture_reference_is_not_bound");
+	ok_eq(offset, 7, "nothing_is_told_of_it");
+	ok_err(cudaGetLastError(), cudaErrorNotSupported, "the_refusal_is_the_last_error");
+	ok(cudaBindTexture2D(&offset, &of_11_reference, p, &format, 16, 16, 64) ==
+	   cudaErrorNotSupported &&
+	   cudaBindTextureToArray(&of_11_reference, NULL, &format) == cudaErrorNotSupported &&
+	   cudaBindTextureToMipmappedArray(&of_11_reference, NULL, &format) ==
+	   cudaErrorNotSupported, "by_no_function");
+	ok(cudaUnbindTexture(&of_11_reference) == cudaErrorNotSupported &&
+	   cudaGetTextureAlignmentOffset(&offset, &of_11_reference) == cudaErrorNotSupported &&
+	   cudaGetTextureReference(&found, &of_11_reference) == cudaErrorNotSupported &&
+	   found == &of_11_reference, "nor_is_it_told_or_unbound");
+	ok(cudaBindSurfaceToArray(surface, NULL, &format) == cudaErrorNotSupported &&
+	   cudaGetSurfaceReference(&surface, &offset) == cudaErrorNotSupported,
+	   "surface_references_are_refused_too");
+	cudaGetLastError();
+	NEED(cudaFree(p));
+}
+
+/* --- Kernels -------------------------------------------------------------------------------- */
+
+static void test_kernels(void)
+{
+	GUARDED(struct cudaFuncAttributes) attr;
+	int *dev, n = N, v = 5;
+	void *args[] = { &dev, &n, &v };
+	dim3 grid = { N / 64, 1, 1 }, block = { 64, 1, 1 };
+	struct cudaLaunchParams params = {
+		.func = of_11_kernel(), .gridDim = grid, .blockDim = block, .args = args };
+
+	FILL(attr);
+	NEED(cudaMalloc((void **)&dev, N * sizeof(*dev)));
+	NEED(cudaMemset(dev, 0, N * sizeof(*dev)));
+	of_11_launch(dev, N, 3);
+	ok_err(cudaGetLastError(), cudaSuccess, "a_kernel_is_launched_by_the_compilers_code");
+	ok_eq(first_value(dev), 3, "it_runs");
+	ok_err(cudaLaunchKernel(of_11_kernel(), grid, block, args, 0, NULL), cudaSuccess,
+	       "a_kernel_is_launched_by_its_host_function");
+	ok_eq(first_value(dev), 8, "it_runs_too");
+	ok(!cudaFuncGetAttributes(&attr.it, of_11_kernel()) && attr.it.maxThreadsPerBlock >= 64,
+	   "it_has_attributes");
+	ok(KEPT(attr), "nothing_is_written_behind_them");
+	ok_err(cudaLaunchCooperativeKernelMultiDevice(&params, 1, 0), cudaErrorNotSupported,
+	       "a_launch_on_many_devices_is_refused");
+	cudaGetLastError();
+	NEED(cudaFree(dev));
+}
+
+static void test_events(void)
+{
+	cudaEvent_t a, b;
+	float ms = -1;
+
+	NEED(cudaEventCreate(&a));
+	NEED(cudaEventCreate(&b));
+	NEED(cudaEventRecord(a, NULL));
+	NEED(cudaEventRecord(b, NULL));
+	NEED(cudaEventSynchronize(b));
+	ok(!cudaEventElapsedTime(&ms, a, b) && ms >= 0, "the_time_between_events_is_told");
+	NEED(cudaEventDestroy(a));
+	NEED(cudaEventDestroy(b));
+}
+
+/* --- Graphs --------------------------------------------------------------------------------- */
+
+static void test_edges(void)
+{
+	cudaGraphNode_t n[2], from[4], to[4];
+	size_t count = 4;
+	cudaGraph_t g;
+
+	NEED(cudaGraphCreate(&g, 0));
+	NEED(cudaGraphAddEmptyNode(&n[0], g, NULL, 0));
+	NEED(cudaGraphAddEmptyNode(&n[1], g, NULL, 0));
+	ok_err(cudaGraphAddDependencies(g, &n[0], &n[1], 1), cudaSuccess, "an_edge_is_added");
+	ok(!cudaGraphGetEdges(g, from, to, &count) && count == 1 && from[0] == n[0] &&
+	   to[0] == n[1], "the_edges_are_told");
+	count = 4;
+	ok(!cudaGraphNodeGetDependencies(n[1], from, &count) && count == 1 && from[0] == n[0],
+	   "a_node_tells_what_it_depends_on");
+	count = 4;
+	ok(!cudaGraphNodeGetDependentNodes(n[0], to, &count) && count == 1 && to[0] == n[1],
+	   "a_node_tells_what_depends_on_it");
+	ok_err(cudaGraphRemoveDependencies(g, &n[0], &n[1], 1), cudaSuccess, "an_edge_is_removed");
+	NEED(cudaGraphDestroy(g));
+}
+
+/* Returns a graph of a fill of `p` and, with `more`, an empty node behind it. */
+static cudaGraph_t fill_graph(void *p, int value, int more)
+{
+	struct cudaMemsetParams fill = { .dst = p, .value = value, .elementSize = 1, .width = 64,
+					 .height = 1, .pitch = 64 };
+	cudaGraphNode_t node, next;
+	cudaGraph_t g;
+
+	NEED(cudaGraphCreate(&g, 0));
+	NEED(cudaGraphAddMemsetNode(&node, g, NULL, 0, &fill));
+	if (more)
+		NEED(cudaGraphAddEmptyNode(&next, g, &node, 1));
+	return g;
+}
+
+static void test_executable_graphs(void)
+{
+	enum cudaGraphExecUpdateResult result = cudaGraphExecUpdateError;
+	cudaGraphNode_t bad = (cudaGraphNode_t)&result;
+	unsigned char value = 0;
+	char text[16] = "unchanged";
+	cudaGraph_t g, g2, g3;
+	cudaGraphExec_t exec;
+	void *p;
+
+	NEED(cudaMalloc(&p, 64));
+	g = fill_graph(p, 5, 0);
+	g2 = fill_graph(p, 6, 0);
+	g3 = fill_graph(p, 7, 1);
+	ok_err(cudaGraphInstantiate(&exec, g, &bad, text, sizeof(text)), cudaSuccess,
+	       "a_graph_is_made_executable");
+	ok(!text[0], "its_text_of_errors_is_empty");
+	ok(!cudaGraphLaunch(exec, NULL) && !cudaMemcpy(&value, p, 1, cudaMemcpyDeviceToHost) &&
+	   value == 5, "it_runs_as_a_graph");
+	ok(!cudaGraphExecUpdate(exec, g2, &bad, &result) && result == cudaGraphExecUpdateSuccess,
+	   "it_is_updated");
+	ok(!cudaGraphLaunch(exec, NULL) && !cudaMemcpy(&value, p, 1, cudaMemcpyDeviceToHost) &&
+	   value == 6, "it_runs_as_updated");
+	ok(cudaGraphExecUpdate(exec, g3, &bad, &result) == cudaErrorGraphExecUpdateFailure &&
+	   result == cudaGraphExecUpdateErrorTopologyChanged,
+	   "an_update_that_does_not_fit_is_told_with_its_reason");
+	cudaGetLastError();
+	ok_err(cudaGraphInstantiate(NULL, g, NULL, NULL, 0), cudaErrorInvalidValue,
+	       "a_graph_without_a_place_for_it_is_refused");
+	cudaGetLastError();
+	NEED(cudaGraphExecDestroy(exec));
+	NEED(cudaGraphDestroy(g));
+	NEED(cudaGraphDestroy(g2));
+	NEED(cudaGraphDestroy(g3));
+	NEED(cudaFree(p));
+}
+
+static void test_capture(void)
+{
+	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+	unsigned long long id = 0, id2 = 0;
+	const cudaGraphNode_t *deps = NULL;
+	cudaGraphNode_t node;
+	size_t count = 9;
+	cudaGraph_t g = NULL;
+	cudaStream_t s;
+	void *p;
+
+	NEED(cudaMalloc(&p, 256));
+	NEED(cudaStreamCreate(&s));
+	NEED(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+	NEED(cudaMemsetAsync(p, 1, 256, s));
+	ok(!cudaStreamGetCaptureInfo(s, &status, &id) && id &&
+	   status == cudaStreamCaptureStatusActive, "a_capture_is_told");
+	ok(!cudaStreamGetCaptureInfo_v2(s, &status, &id2, &g, &deps, &count) && id2 == id && g &&
+	   count == 1 && deps, "the_second_form_tells_the_graph_as_well");
+	NEED(cudaGraphAddEmptyNode(&node, g, NULL, 0));
+	ok_err(cudaStreamUpdateCaptureDependencies(s, &node, 1, cudaStreamSetCaptureDependencies),
+	       cudaSuccess, "the_dependencies_are_set");
+	ok(!cudaStreamGetCaptureInfo_v2(s, &status, NULL, NULL, &deps, &count) && count == 1 &&
+	   deps[0] == node, "they_are_those_that_were_given");
+	NEED(cudaStreamEndCapture(s, &g));
+	NEED(cudaGraphDestroy(g));
+	NEED(cudaStreamDestroy(s));
+	NEED(cudaFree(p));
+}
+
+/* --- The driver's functions ------------------------------------------------------------------ */
+
+/* cuGraphInstantiate has five arguments in 11, and three in 12. */
+static void test_entry_points(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *f = NULL, *none = &f;
+
+	ok_err(cudaGetDriverEntryPoint("cuGraphInstantiate", &f, cudaEnableDefault), cudaSuccess,
+	       "a_driver_function_is_found");
+	ok(driver && f && f == dlsym(driver, "cuGraphInstantiate_v2"), "it_is_that_of_11");
+	ok_err(cudaGetDriverEntryPoint("cuNoSuchFunction", &none, cudaEnableDefault),
+	       cudaErrorSymbolNotFound, "one_that_is_not_there_is_an_error");
+	cudaGetLastError();
+}
+
+int main(void)
+{
+	tap_plan(62);
+	test_device();
+	test_old_names();
+	test_pointers();
+	test_managed();
+	test_objects();
+	test_references();
+	test_kernels();
+	test_events();
+	test_edges();
+	test_executable_graphs();
+	test_capture();
+	test_entry_points();
+	ok_err(cudaThreadExit(), cudaSuccess, "a_thread_ends_what_it_had");
+	return tap_exit();
+}
