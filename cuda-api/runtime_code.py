@@ -8,8 +8,7 @@
 The libraries come from tools/get-runtimes.sh. Those of 11.8 and 12.4 are from Debian's packages
 nvidia-cuda-dev, that of 12.0 is from Ubuntu 24.04's. Of each public function the table has the
 size, where the linker fills something in, a hash of all other bytes, and where it begins in the
-runtime. Of CUDA 12 and 13, which are served, it has every function; of 11, which is only named,
-some.
+runtime.
 """
 
 import re
@@ -28,7 +27,6 @@ HEAD = '''\
 # how far behind the beginning of the function above it the function begins.
 '''
 RUN = 6          # CODE_RUN of the preload library
-SOME = 48
 # What the linker may change: the 4 bytes of an address, and for a load from the GOT also the 3
 # bytes of the instruction before it.
 CHANGES = {2: 0, 4: 0, 42: 3}
@@ -128,8 +126,6 @@ def make(args):
         funcs, starts = bodies(path)
         check_names(build, funcs)
         check_run(funcs, starts, path)
-        if int(build.split('.')[0]) < 12:
-            funcs = funcs[:SOME]
         before = [0] + [f[0] for f in funcs]
         lines = tuple((*f[1:], f[0] - at) for f, at in zip(funcs, before))
         groups.setdefault(lines, []).append(build)

@@ -167,15 +167,15 @@ static const char *why_not_redirected(struct preload_runtime *rt)
 
 static const char *not_served(const struct preload_runtime *rt)
 {
-	static const char remedy[] = "build it with CUDA 12 or 13, or with the shared runtime of these; "
-				     "take a build of it for CUDA 12 or 13";
+	static const char remedy[] = "build it with CUDA 11.8, 12 or 13, or with the shared runtime of CUDA 11, 12 or "
+				     "13; take a build of it for one of these";
 
 	if (rt->version)
-		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of CUDA %s, which is not of version 12 or 13; %s",
+		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of CUDA %s, which is not of version 11.8, 12 or 13; %s",
 			 rt->version, remedy);
 	else
 		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of an unknown version, perhaps not of "
-			 "version 12 or 13; %s", remedy);
+			 "version 11.8, 12 or 13; %s", remedy);
 	return reason;
 }
 

@@ -203,7 +203,7 @@ static enum preload_kind judge(const struct candidates *c, int *is, const char *
 	if (version == UNKNOWN || (known < c->count && version != RT_VERSION_NEWEST))
 		return PRELOAD_VERSION;
 	*label = known < c->count ? "later than " RT_NEWEST : versions[version].label;
-	return version >= RT_VERSION_12_0 ? PRELOAD_FOUND : PRELOAD_VERSION;
+	return version >= RT_VERSION_11_8 ? PRELOAD_FOUND : PRELOAD_VERSION;
 }
 
 static int export_of(const struct candidate *f, int version)

@@ -33,7 +33,7 @@ refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" =
 
 [ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-echo "1..41"
+echo "1..45"
 
 run "$bin/no_pie"
 lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
@@ -62,7 +62,9 @@ left "served 0 1 version 12090 advise 2 "; ok $? a_runtime_of_cuda_12_9_is_serve
 run "$bin/fake_12_0"
 left "served 0 1 version 12000 advise 1 "; ok $? a_runtime_of_cuda_12_0_gets_the_driver_functions_of_12_0
 run "$bin/fake_11_8"
-left "own 77 "; ok $? a_runtime_of_cuda_11_8_is_not_redirected
+left "served 0 1 version 11080 advise 1 "; ok $? a_runtime_of_cuda_11_8_is_served_with_its_version
+run "$bin/fake_11_7"
+left "own 77 "; ok $? a_runtime_of_cuda_11_7_is_not_redirected
 run "$bin/unlike_12_9"
 left "own 77 "; ok $? a_runtime_of_12_9_with_a_function_that_no_version_has_is_not_redirected
 run "$bin/missing_runtime"
@@ -115,23 +117,33 @@ named "^wormhole: error: $bin/altered: .*seems to be of CUDA 13\.[0-9 or.]*, but
 run env LD_PRELOAD="$preload $WH_BUILD/tests/cudart/altered/libstripped.so" "$bin/stripped_user"
 named 'libstripped.so: plugin_compute() needs a private table'; ok $? a_stripped_library_is_named_with_its_call
 run "$bin/old_runtime" use
-named 'not of version 12 or 13; build it with CUDA 12 or 13'; ok $? a_runtime_of_another_version_is_named_at_use
+named 'not of version 11.8, 12 or 13; build it with CUDA 11.8, 12 or 13'; ok $? a_runtime_of_another_version_is_named_at_use
 run "$bin/short_runtime" use
 named 'cuda[A-Za-z]*() .*too short to redirect; link it with nvcc -cudart shared'; ok $? a_function_too_short_is_named_at_use
-run "$bin/fake_11_8" use
-named "$bin/fake_11_8: .*runtime of CUDA 11.8, which is not of version 12 or 13; build it with CUDA 12 or 13, or with the shared"
-ok $? a_runtime_of_11_is_named_with_its_version_and_the_remedy
+run "$bin/fake_11_7" use
+named "$bin/fake_11_7: .*runtime of CUDA 11.7, which is not of version 11.8, 12 or 13; build it with CUDA 11.8, 12 or 13, or with the shared"
+ok $? a_runtime_of_11_7_is_named_with_its_version_and_the_remedy
 run "$bin/missing_runtime" use
-named 'runtime of an unknown version, perhaps not of version 12 or 13; build'; ok $? a_version_that_is_not_known_for_sure_is_called_unknown
+named 'runtime of an unknown version, perhaps not of version 11.8, 12 or 13; build'; ok $? a_version_that_is_not_known_for_sure_is_called_unknown
 
-# NVIDIA's own runtime of CUDA 12.9, which has __cudaGetKernel as that of 13 has.
-if [ -x "$bin/static_12.9.79" ]; then
-	run "$bin/static_12.9.79"
-	left "errors 0 0 0 0 value 7 "
-	ok $? nvidias_runtime_of_12_9_is_served_over_a_server
-else
-	skip nvidias_runtime_of_12_9_is_served_over_a_server "tools/get-runtimes.sh got no runtime of 12.9"
-fi
+# NVIDIA's own runtimes: that of CUDA 12.9 has __cudaGetKernel as that of 13 has. That of 11.8 is in Debian's package
+# nvidia-cuda-dev alone.
+where() { # BUILD
+	case $1 in
+	11.*) echo "libcudart_static.a of Debian's nvidia-cuda-dev is not in build/runtimes/$1" ;;
+	*) echo "tools/get-runtimes.sh got no runtime of $1" ;;
+	esac
+}
+for build in 12.9.79 11.8.89; do
+	minor=$(echo "${build%.*}" | tr . _)
+	if [ -x "$bin/static_$build" ]; then
+		run "$bin/static_$build"
+		left "errors 0 0 0 0 value 7 "
+		ok $? "nvidias_runtime_of_${minor}_is_served_over_a_server"
+	else
+		skip "nvidias_runtime_of_${minor}_is_served_over_a_server" "$(where "$build")"
+	fi
+done
 if [ -x "$bin/two_runtimes" ]; then
 	run "$bin/two_runtimes"
 	left "constructor 112 13 13 old ran "
@@ -139,13 +151,14 @@ if [ -x "$bin/two_runtimes" ]; then
 else
 	skip each_of_two_runtimes_is_judged_for_itself "tools/get-runtimes.sh got no runtime of 12.9"
 fi
-for build in 12.9.79 13.5.37; do
+for build in 12.9.79 13.5.37 11.8.89; do
 	case $build in
+	11.*) point=a_stripped_runtime_of_11_8_is_served ;;
 	12.*) point=a_stripped_runtime_of_12_9_is_served ;;
 	*) point=a_stripped_runtime_of_another_13_than_the_compilers_is_served ;;
 	esac
 	if [ ! -x "$bin/stripped_$build" ]; then
-		skip $point "tools/get-runtimes.sh got no runtime of $build"
+		skip $point "$(where "$build")"
 		continue
 	fi
 	run "$bin/stripped_$build"
@@ -158,10 +171,10 @@ table=$WH_TOP/cuda-api/runtime_code.txt
 code_of() { # BUILD: the functions that the table has of it
 	awk -v b="$1" '$1 == "builds" { on = 0; for (i = 2; i <= NF; i++) on += $i == b; next } on' "$table"
 }
-for build in 12.9.79 13.5.37; do
+for build in 12.9.79 13.5.37 11.8.89; do
 	library=$WH_BUILD/runtimes/$build/libcudart_static.a
 	if [ ! -e "$library" ]; then
-		skip "the_table_has_the_code_of_$build" "tools/get-runtimes.sh got no runtime of $build"
+		skip "the_table_has_the_code_of_$build" "$(where "$build")"
 		continue
 	fi
 	/usr/bin/python3 -B "$WH_TOP/cuda-api/runtime_code.py" "$build=$library" 2>"$tmp/err" | grep -v '^#' | tail -n +2 >"$tmp/out"
