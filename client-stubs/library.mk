@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds a stub library over our libcuda.so.1, for the Makefile of a folder here. The folder has the name of
 # the description, cuda-api/NAME.api. The Makefile includes ../../common.mk first, and sets SHARED if it uses
-# files of the folder above. If the description names the library of the major before (`older`), that is
-# linked from the same objects.
+# files of the folder above. If the description names libraries of older majors (`older` of CUDA 12, `oldest` of
+# CUDA 11), these are linked from the same objects.
 include $(TOP)/cuda-api/libraries.mk
 NAME   := $(notdir $(CURDIR))
 SONAME := $(SONAME_$(NAME))
 OLDER  := $(OLDER_$(NAME))
+OLDEST := $(OLDEST_$(NAME))
 OUT := $(O)/client-stubs
 OBJ := $(OUT)/$(NAME)
 GEN := $(O)/gen
@@ -19,9 +20,9 @@ OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(MORE) $(OBJ)/gen_$(NAME)_cl
 CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I../cuda -I../transport \
 	      -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
 
-OLD    := $(OLDER:%=$(OUT)/%)
-NAMES  := $(patsubst %,$(OBJ)/name_%.o,$(SONAME) $(OLDER))
-GONE   := $(OLDER:%=$(OBJ)/gen_$(NAME)_gone.o)
+OLD    := $(addprefix $(OUT)/,$(OLDER) $(OLDEST))
+NAMES  := $(patsubst %,$(OBJ)/name_%.o,$(SONAME) $(OLDER) $(OLDEST))
+GONE   := $(if $(OLDER),$(OBJ)/gen_$(NAME)_older.o) $(if $(OLDEST),$(OBJ)/gen_$(NAME)_oldest.o)
 
 all: $(LIB) $(OLD) $(DEV)
 
@@ -55,8 +56,14 @@ endef
 $(LIB): $(OBJS) $(OBJ)/name_$(SONAME).o $(OUT)/libcuda.so.1
 	$(call link,gen_lib$(NAME).map)
 
-$(OLD): $(OBJS) $(OBJ)/name_$(OLDER).o $(GONE) $(OUT)/libcuda.so.1
+ifdef OLDER
+$(OUT)/$(OLDER): $(OBJS) $(OBJ)/name_$(OLDER).o $(OBJ)/gen_$(NAME)_older.o $(OUT)/libcuda.so.1
 	$(call link,gen_lib$(NAME)_older.map)
+endif
+ifdef OLDEST
+$(OUT)/$(OLDEST): $(OBJS) $(OBJ)/name_$(OLDEST).o $(OBJ)/gen_$(NAME)_oldest.o $(OUT)/libcuda.so.1
+	$(call link,gen_lib$(NAME)_oldest.map)
+endif
 
 # Programs that are linked here need this link.
 $(DEV): $(LIB)

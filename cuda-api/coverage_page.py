@@ -62,8 +62,7 @@ def page(folder):
     apis = FIRST[:]
     for p in heads.forwarded() + heads.refused():
         apis.append((p.name, p.title, p.soname))
-        if p.older:
-            apis.append((f"{p.name}-older", f"{p.title} of CUDA 12", p.older))
+        apis += [(f"{p.name}-{o.word}", f"{p.title} of CUDA {o.cuda}", o.soname) for o in p.olders]
     total = collections.Counter()
     for name, api, library in apis:
         kinds = count(os.path.join(folder, f"coverage-{name}.md"))

@@ -4,15 +4,16 @@
 
 Usage: gen_refused.py NAME.refused OUTDIR            write build products
        gen_refused.py NAME.refused --names           print what is exported
-       gen_refused.py NAME.refused --names-of-older  print what the library of the major before exports
+       gen_refused.py NAME.refused --names-of-older  print what the library of CUDA 12 exports; -oldest: of CUDA 11
 
-Products: gen_NAME_client.c, gen_libNAME.map, coverage-NAME.md, and of the major before gen_NAME_gone.c and
-gen_libNAME_older.map. A description has these lines:
+Products: gen_NAME_client.c, gen_libNAME.map, coverage-NAME.md, and of each older major gen_NAME_older.c and
+gen_libNAME_older.map (or _oldest). A description has these lines:
 
   library NAME SONAME      and whether the genuine exports have a version: `library ... unversioned`
   title NAME               the documents' name for it (heads.py)
-  older SONAME             the library of the major before, which is linked from the same code
-  newer FUNCTION...        functions that it lacks
+  older SONAME             the library of CUDA 12, which is linked from the same code
+  oldest SONAME            that of CUDA 11
+  newer FUNCTION...        functions that the one above lacks; patterns of names
   gone WORD FUNCTION...    functions that it alone has, as those of WORD
   source HEADER...         where the functions are declared
   why TEXT                 the reason that the coverage table gives
@@ -21,16 +22,24 @@ gen_libNAME_older.map. A description has these lines:
   local FUNCTION "WHY"     answered by handwritten code
 """
 
+import fnmatch
 import re
 import sys
 
 from gen_common import write
 
 
+class Older:
+    """The library of an older major."""
+
+    def __init__(self, soname):
+        self.soname, self.newer, self.gone = soname, [], {}
+
+
 class Description:
     def __init__(self, path):
         self.answers, self.functions, self.versioned, self.why = {}, {}, True, ''
-        self.older, self.newer, self.gone = '', [], {}
+        self.olders = {}
         with open(path, encoding='utf-8') as f:
             for n, line in enumerate(f, 1):
                 line = line.split('#')[0].strip()
@@ -46,13 +55,13 @@ class Description:
             self.versioned = more != ['unversioned']
         elif word == 'title':
             pass
-        elif word == 'older':
-            self.older = rest
+        elif word in ('older', 'oldest'):
+            self.last = self.olders[word] = Older(rest)
         elif word == 'newer':
-            self.newer += rest.split()
+            self.last.newer += rest.split()
         elif word == 'gone':
             how, *names = rest.split()
-            self.gone.update((name, (how, '')) for name in names)
+            self.last.gone.update((name, (how, '')) for name in names)
         elif word == 'source':
             self.source = rest.split()
         elif word == 'why':
@@ -95,9 +104,10 @@ def export_map(d, functions, soname):
             f'{soname + " " if d.versioned else ""}{{\nglobal:\n{names}local:\n\t*;\n}};\n')
 
 
-def of_older(d):
-    """Returns the functions of the library of the major before."""
-    return {n: how for n, how in d.functions.items() if n not in d.newer} | d.gone
+def of_older(d, old):
+    """Returns the functions of the library of that older major."""
+    return {n: how for n, how in d.functions.items()
+            if not any(fnmatch.fnmatchcase(n, p) for p in old.newer)} | old.gone
 
 
 def coverage(d, functions, soname):
@@ -127,14 +137,15 @@ def main(argv):
         raise SystemExit(__doc__)
     d = Description(argv[1])
     if argv[2].startswith('--names'):
-        print('\n'.join(sorted(d.functions if argv[2] == '--names' else of_older(d))))
+        old = d.olders.get(argv[2].replace('--names-of-', ''))
+        print('\n'.join(sorted(of_older(d, old) if old else d.functions)))
     else:
         write(f'{argv[2]}/gen_{d.name}_client.c', client(d, d.functions))
         write(f'{argv[2]}/gen_lib{d.name}.map', export_map(d, d.functions, d.soname))
-        if d.older:
-            write(f'{argv[2]}/gen_{d.name}_gone.c', client(d, d.gone))
-            write(f'{argv[2]}/gen_lib{d.name}_older.map', export_map(d, of_older(d), d.older))
-            write(f'{argv[2]}/coverage-{d.name}-older.md', coverage(d, of_older(d), d.older))
+        for word, old in d.olders.items():
+            write(f'{argv[2]}/gen_{d.name}_{word}.c', client(d, old.gone))
+            write(f'{argv[2]}/gen_lib{d.name}_{word}.map', export_map(d, of_older(d, old), old.soname))
+            write(f'{argv[2]}/coverage-{d.name}-{word}.md', coverage(d, of_older(d, old), old.soname))
         write(f'{argv[2]}/coverage-{d.name}.md', coverage(d, d.functions, d.soname))
 
 

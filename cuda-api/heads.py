@@ -13,6 +13,7 @@ Products: gen_libraries.h (numbers, and a macro over all names), gen_libraries_s
 (for scripts; its first line names the columns).
 """
 
+import fnmatch
 import glob
 import os
 import re
@@ -26,6 +27,28 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MOST = 32
 # Types in the worker's handle table: the driver's come first.
 TYPES = 255
+
+
+@dataclass
+class Older:
+    """The library of an older major, which is linked from the same objects: its functions have the same shapes."""
+    word: str                                    # 'older': that of CUDA 12; 'oldest': that of CUDA 11
+    soname: str
+    besides: list = field(default_factory=list)
+    newer: list = field(default_factory=list)    # functions that it lacks; patterns of names
+    gone: list = field(default_factory=list)     # functions that it alone has; they are refused
+    unlike: list = field(default_factory=list)   # functions with structs of other sizes, which our code knows
+    unexported: list = field(default_factory=list)   # declared there, but not in the genuine library
+
+    @property
+    def cuda(self):
+        return {'older': 12, 'oldest': 11}[self.word]
+
+    def lacks(self, name):
+        return any(fnmatch.fnmatchcase(name, p) for p in self.newer)
+
+    def differs(self, name):
+        return any(fnmatch.fnmatchcase(name, p) for p in self.unlike)
 
 
 @dataclass
@@ -56,15 +79,16 @@ class Profile:
     open: str = ''                               # the client's own function that says whether calls may be made
     exports: list = field(default_factory=list)  # functions that no header declares
     besides: list = field(default_factory=list)  # files of its folder that it opens itself
-    older: str = ''                              # the soname of the major before, which has the same shapes
-    older_besides: list = field(default_factory=list)
-    newer: list = field(default_factory=list)    # functions that the older one lacks
-    gone: list = field(default_factory=list)     # functions that the older one alone has; they are refused
+    olders: list = field(default_factory=list)   # those of older majors
     kinds: dict = field(default_factory=dict)    # the type that is sent, by the name of a value kind
     include: str = ''                            # the worker's header that declares what annotations call
     moves: dict = field(default_factory=dict)    # fields of objects that are addresses
     follows: list = field(default_factory=list)  # opaque structs that end with what they were made from
     keeps: dict = field(default_factory=dict)    # the words behind the names of kept descriptors
+
+    def of(self, word):
+        """Returns the library of the older major that has that word, or None."""
+        return next((o for o in self.olders if o.word == word), None)
 
     @property
     def driver(self):
@@ -109,10 +133,10 @@ def head_line(profile, words):
         setattr(profile, word, rest)
     elif word in ('title', 'loaded', 'open', 'include', 'version'):
         setattr(profile, word, rest[0])
-    elif word == 'older':
-        profile.older, profile.older_besides = rest[0], rest[1:]
-    elif word in ('newer', 'gone'):
-        getattr(profile, word).extend(rest)
+    elif word in ('older', 'oldest'):
+        profile.olders.append(Older(word, rest[0], rest[1:]))
+    elif word in ('newer', 'gone', 'unlike', 'unexported'):
+        getattr(profile.olders[-1], word).extend(rest)
     elif word in ('export', 'beside'):
         getattr(profile, word + 's').extend(rest)
     elif word == 'node':
@@ -148,8 +172,8 @@ def _refused(path):
             profile.name, profile.soname, profile.unversioned = words[1], words[2], words[3:] == ['unversioned']
         elif words[0] == 'title':
             profile.title = words[1]
-        elif words[0] == 'older':
-            profile.older = words[1]
+        elif words[0] in ('older', 'oldest'):
+            profile.olders.append(Older(words[0], words[1]))
     if not profile.title:
         raise SystemExit(f'{path}: the head needs a line title')
     return profile
@@ -214,7 +238,7 @@ def makefile(libraries, refuse):
     text += f'REFUSED := {" ".join(p.name for p in refuse)}\n'
     for p in libraries + refuse:
         text += f'SONAME_{p.name} := {p.soname}\n'
-        text += f'OLDER_{p.name} := {p.older}\n' if p.older else ''
+        text += ''.join(f'{o.word.upper()}_{p.name} := {o.soname}\n' for o in p.olders)
     for p in libraries:
         text += f'WIRE_{p.name} := {" ".join(wire_files(p))}\n'
     return text
@@ -222,9 +246,9 @@ def makefile(libraries, refuse):
 
 def table(libraries):
     """Puts blanks between columns."""
-    text = '# name variable soname functions older\n'
+    text = '# name variable soname functions sonames-of-older-majors\n'
     for p in libraries:
-        text += f'{p.name} {p.variable} {p.soname} {p.functions} {p.older}'.rstrip() + '\n'
+        text += ' '.join([p.name, p.variable, p.soname, str(p.functions)] + [o.soname for o in p.olders]) + '\n'
     return text
 
 

@@ -63,7 +63,7 @@ static bool ends_with_so(const char *name, size_t n)
 }
 
 /*
- * The folder serves libcublas.so.13 and libcublas.so.13.1.0.3, but not libcublas.so.11,
+ * The folder serves libcublas.so.13 and libcublas.so.13.1.0.3, but not libcublas.so.10,
  * although a libcublas.so lies in the folder: a name without its version says nothing.
  */
 static bool served(const char *name)

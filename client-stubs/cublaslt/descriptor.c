@@ -70,6 +70,11 @@ static cublasStatus_t destroy(void *descriptor)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
+/* The size of the struct of a product in CUDA 11: what is kept of one does not fit into it. */
+#define MATMUL_SIZE_11	(23 * sizeof(uint64_t))
+
+_Static_assert(sizeof(struct wh_lt_matmul) > MATMUL_SIZE_11, "it would fit");
+
 /*
  * Initialises a descriptor in `size` bytes of the program, which may have a newer library's
  * size.
@@ -79,6 +84,8 @@ static cublasStatus_t init(void *descriptor, size_t size, size_t whole, const vo
 {
 	if (!descriptor)
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (size == MATMUL_SIZE_11 && bytes == sizeof(struct wh_lt_matmul))
+		return wh_cublaslt_refuse("cublasLtMatmulDescInit_internal");
 	if (size < whole)
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	memset(descriptor, 0, size);

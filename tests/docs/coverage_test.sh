@@ -19,8 +19,10 @@ plan 4
 # Of libraries that there are: what an earlier build left is no table.
 for l in driver runtime runtime-12 runtime-11 $(ls "$WH_TOP"/cuda-api | sed -n -e '/^cuda\.api$/d' -e 's/\.\(api\|refused\)$//p'); do
 	cp "$WH_BUILD/gen/coverage-$l.md" "$tmp/" || exit 1
-	! grep -qs '^older ' "$WH_TOP/cuda-api/$l.api" "$WH_TOP/cuda-api/$l.refused" ||
-		cp "$WH_BUILD/gen/coverage-$l-older.md" "$tmp/" || exit 1
+	for word in older oldest; do
+		! grep -qs "^$word " "$WH_TOP/cuda-api/$l.api" "$WH_TOP/cuda-api/$l.refused" ||
+			cp "$WH_BUILD/gen/coverage-$l-$word.md" "$tmp/" || exit 1
+	done
 done
 page "$tmp" "$tmp/page"
 ok page_of_coverage_is_current diff "$WH_TOP/docs/coverage.md" "$tmp/page"

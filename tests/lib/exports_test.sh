@@ -9,8 +9,8 @@ genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
 # "name version" of each export; Base is the version of those that have none.
 exports() { objdump -T "$1" | awk '$4 != "*UND*" && $4 != "*ABS*" && NF == 7 { gsub("[()]", "", $6); print $7, $6 }' | sort; }
 
-# declared NAME [OLDER] prints the functions of a description, without those that are in no
-# library; or those of the library of the major before.
+# declared NAME [SONAME] prints the functions of a description, without those that are in no
+# library; or those of the library of an older major, which has that soname.
 declared() {
 	"$PYTHON" -B -c '
 import sys
@@ -22,12 +22,13 @@ base = "Base"
 names = [n for n, c in api.calls.items() if c.func and c.verb != "absent"] + d.profile.exports
 older = sys.argv[3:]
 if older:
-    names = [n for n in names if n not in d.profile.newer] + d.profile.gone
+    old = next(o for o in d.profile.olders if o.soname == older[0])
+    names = [n for n in names if not old.lacks(n)] + old.gone
 print("\n".join(f"{n} {d.profile.node(n, *older) or base}" for n in names))
 ' "$WH_TOP" "$@" | sort
 }
 
-check() { # name, soname, the same if it is that of the major before
+check() { # name, soname, the same if it is that of an older major
 	lib=$WH_BUILD/client-stubs/$2
 	declared "$1" ${3:-} >"$tmp/want"
 	exports "$lib" >"$tmp/have"
@@ -48,10 +49,10 @@ check() { # name, soname, the same if it is that of the major before
 }
 
 echo "TAP version 13"
-echo "1..$(($(libraries | awk 'NF > 4 { n++ } { n++ } END { print n }') * 4))"
-while read -r name _ soname _ older; do
+echo "1..$(($(libraries | awk '{ n += NF - 3 } END { print n }') * 4))"
+while read -r name _ soname _ olders; do
 	check "$name" "$soname"
-	[ -z "$older" ] || check "$name" "$older" "$older"
+	for older in $olders; do check "$name" "$older" "$older"; done
 done <<-END
 	$(libraries)
 END

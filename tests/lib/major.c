@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Opens libraries by name, as programs of CUDA 12 and 13 are linked with them, and uses each. It
- * prints cuBLAS' major version, and the status of cusolverDnPotrf(), which only CUDA 12's cuSOLVER
- * has.
+ * Opens libraries by name, as programs of CUDA 11, 12 and 13 are linked with them, and uses each.
+ * It prints cuBLAS' major version, and the status of a function that 13 lacks: cusolverDnPotrf(),
+ * which CUDA 12's cuSOLVER has, and cusparseXcsrgemm2Nnz() of CUDA 11's cuSPARSE. Of cublasLt it is
+ * the status of making a descriptor in a struct of CUDA 11.
  */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
@@ -34,6 +35,41 @@ static int cusolver(void *library)
 	return potrf ? (int)potrf(NULL, NULL, 0, 1, 0, NULL, 1) : -1;
 }
 
+static int cusparse(void *library)
+{
+	int (*nnz)(void *handle, ...);
+
+	*(void **)&nnz = dlsym(library, "cusparseXcsrgemm2Nnz");
+	return nnz ? nnz(NULL) : -1;
+}
+
+#define SIZE_11	184
+
+static int cublaslt(void *library)
+{
+	int (*create)(void **descriptor, int compute, int scale);
+	int (*init)(void *descriptor, size_t size, int compute, int scale);
+	char of_11[SIZE_11 + 1] = { [SIZE_11] = 7 };
+	void *made = NULL;
+	int res;
+
+	*(void **)&create = dlsym(library, "cublasLtMatmulDescCreate");
+	*(void **)&init = dlsym(library, "cublasLtMatmulDescInit_internal");
+	if (!create || !init || create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F) || !made)
+		return -1;
+	res = init(of_11, SIZE_11, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+	return of_11[SIZE_11] == 7 ? res : -1;
+}
+
+static int use(const char *name, void *library)
+{
+	if (strstr(name, "cublasLt"))
+		return cublaslt(library);
+	if (strstr(name, "cublas"))
+		return cublas(library);
+	return strstr(name, "cusparse") ? cusparse(library) : cusolver(library);
+}
+
 int main(int argc, char **argv)
 {
 	void *library;
@@ -45,7 +81,7 @@ int main(int argc, char **argv)
 			printf("%s\n", dlerror());
 			return 1;
 		}
-		printf("%d\n", strstr(argv[i], "cublas") ? cublas(library) : cusolver(library));
+		printf("%d\n", use(argv[i], library));
 	}
 	return 0;
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The test promises what a program gets that is linked with a library of CUDA 12 whose soname is
-# another in 13: the file of that major, where the server has it, and else the other one, which has
-# the same functions in the same shapes (cuda-api/majors.py compares them).
+# The test promises what a program gets that is linked with a library of CUDA 12 or 11 whose soname
+# is another in 13. That of 12 gets the file of that major, where the server has it, and else the
+# other one, which has the same functions in the same shapes (cuda-api/majors.py compares them). That
+# of 11 gets one of these two.
 . "$(dirname "$0")/lib.sh"
 unset WORMHOLE_CUBLAS
 old=$bin/majors/12 new=$bin/majors/13
@@ -15,21 +16,27 @@ is() { # NAME GOT EXPECTED
 }
 
 echo "TAP version 13"
-echo "1..13"
+echo "1..22"
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
-is shapes_are_those_of_12 "$(cat "$tmp/err")" "compared 1756"
+is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3329"
 # A function whose shape is another must show.
 cp -r "$WH_TOP/cuda-api" "$tmp/api"
 sed -i 's/^cublas cublasSgemm_v2 .*/cublas cublasSgemm_v2 0/; s/^cublas CUBLAS_OP_T = 1/cublas CUBLAS_OP_T = 2/
 	/^cublas cublasDgemm_v2 /d' "$tmp/api/majors_12.txt"
+sed -i 's/^cusparse cusparseSpMV .*/cusparse cusparseSpMV 0/; /^cusparse cusparseXcsrgemm2Nnz /d; /^cublaslt cublasLtMatmul /d' \
+	"$tmp/api/majors_11.txt"
 is what_differs_is_named "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | sed 's/^cublas.api: //' | head -n 3 | tr '\n' ';')" \
 	"cublasDgemm_v2 is not in CUDA 12: newer;cublasSgemm_v2 has another shape in CUDA 12;CUBLAS_OP_T is 2 in CUDA 12;"
+is what_differs_in_11_too "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | grep 'CUDA 11' | tr '\n' ';')" \
+	"cublaslt.api: cublasLtMatmul is not in CUDA 11: newer;cusparse.api: cusparseSpMV has another shape in CUDA 11;"
 
 start_server --lib-path "$old:$new"
 is program_of_12_gets_12 "$(opens libcublas.so.12)" "12 "
 is that_is_no_reason_to_say_anything "$(cat "$tmp/err")" ""
 is program_of_13_gets_13 "$(opens libcublas.so.13)" "13 "
+is program_of_11_gets_the_newest "$(opens libcublas.so.11)" "13 "
+is that_is_no_reason_either "$(cat "$tmp/err")" ""
 grep -q "info: cublas 13.7.42 is $new/libcublas.so.13\$" "$tmp/server.err" &&
 	grep -q "info: cublas 12.7.42 is $old/libcublas.so.12, for clients that wish for it" "$tmp/server.err"
 point "server_says_which_it_has"
@@ -43,6 +50,7 @@ stop_server
 
 start_server --lib-path "$old"
 is where_it_has_12_alone_that_serves_13 "$(opens libcublas.so.13)" "12 "
+is and_11 "$(opens libcublas.so.11)" "12 "
 stop_server
 
 # Without a server's library of its own, softgpu's serves.
@@ -53,3 +61,10 @@ is function_that_12_alone_has_is_refused "$(WORMHOLE_LOG=1 opens libcusolver.so.
 grep -q 'cusolverDnPotrf' "$tmp/err"
 point "by_its_name"
 is library_of_13_has_it_not "$(opens libcusolver.so.12)" "-1 "
+is function_that_11_alone_has_is_refused "$(WORMHOLE_LOG=1 opens libcusparse.so.11)" "10 "
+grep -q 'cusparseXcsrgemm2Nnz' "$tmp/err"
+point "by_the_name_of_11"
+is library_of_12_has_it_not "$(opens libcusparse.so.12)" "-1 "
+is descriptor_of_11_is_too_short_and_refused "$(WORMHOLE_LOG=1 opens libcublasLt.so.11)" "15 "
+grep -q 'cublasLtMatmulDescInit_internal' "$tmp/err"
+point "by_its_name_too"

@@ -11,7 +11,7 @@ exports() { objdump -T "$1" | awk '$4 != "*UND*" && NF >= 6 { print $NF }' | gre
 names() { "$PYTHON" -B "$WH_TOP/cuda-api/gen_refused.py" "$WH_TOP/cuda-api/$1.refused" "$2"; }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 
-check() { # NAME SONAME PREFIX [--names-of-older]
+check() { # NAME SONAME PREFIX [--names-of-older or --names-of-oldest]
 	names "$1" "${4:---names}" | sort >"$tmp/want"
 	exports "$WH_BUILD/client-stubs/$2" "$3" >"$tmp/have"
 	[ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"
@@ -28,9 +28,10 @@ check() { # NAME SONAME PREFIX [--names-of-older]
 }
 
 echo "TAP version 13"
-echo "1..15"
+echo "1..18"
 check cupti libcupti.so.13 cupti
 check cupti libcupti.so.12 cupti --names-of-older
+check cupti libcupti.so.11.8 cupti --names-of-oldest
 check cufile libcufile.so.0 cuFile
 
 # There is no server and no transport, because the libraries ask nobody.

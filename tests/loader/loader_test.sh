@@ -18,7 +18,7 @@ opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
 served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
 
-plan 55
+plan 56
 ok server_starts serve
 
 # --- Where a search ends
@@ -52,10 +52,11 @@ like ldd_shows_ours "$(run ldd "$pkg/librpath.so")" "[[:space:]]$ours/libcudart.
 # --- Which names
 is runtime_of_12_gets_ours_beside_that_of_13 "$(opener open="$cu13/libcudart.so.12" open="$cu13/libcudart.so.13")" \
 	"$ours/libcudart.so.12 $ours/libcudart.so.13"
-is other_major_version_is_left_alone "$(opener open="$cu13/libcublas.so.11")" \
-	"genuine libcublas.so.11 is loaded $cu13/libcublas.so.11"
-is so_is_a_link_to_it "$(opener open="$cu13/11/libcublas.so")" \
-	"genuine libcublas.so.11 is loaded $cu13/11/libcublas.so"
+is and_that_of_11_gets_ours "$(opener open="$cu13/libcudart.so.11.0")" "$ours/libcudart.so.11.0"
+is other_major_version_is_left_alone "$(opener open="$cu13/libcublas.so.10")" \
+	"genuine libcublas.so.10 is loaded $cu13/libcublas.so.10"
+is so_is_a_link_to_it "$(opener open="$cu13/10/libcublas.so")" \
+	"genuine libcublas.so.10 is loaded $cu13/10/libcublas.so"
 is file_that_is_no_library_is_an_error "$(opener open="$cu13/broken/libcublas.so")" error
 is folder_is_an_error "$(opener open="$cu13/broken/libcuda.so")" error
 is library_that_is_not_served_is_left_alone "$(opener open="$cu13/libnvrtc.so.13")" \
@@ -67,8 +68,8 @@ cp "$ours/libwormhole-audit.so" "$tmp/served"
 cp "$cu13/libnvrtc.so.13" "$tmp/served/libnvrtc.so.13"
 is folder_says_what_is_served \
 	"$(LD_AUDIT="$tmp/served/libwormhole-audit.so" "$bin/opener" open="$cu13/libnvrtc.so.13" \
-		open="$cu13/libcublas.so.11" 2>/dev/null | tr '\n' ' ')" \
-	"$tmp/served/libnvrtc.so.13 $cu13/libcublas.so.11 "
+		open="$cu13/libcublas.so.10" 2>/dev/null | tr '\n' ' ')" \
+	"$tmp/served/libnvrtc.so.13 $cu13/libcublas.so.10 "
 is over_loopback_nothing_is_redirected "$(LD_AUDIT="$ours/libwormhole-audit.so" WORMHOLE_TRANSPORT=loopback \
 	"$bin/opener" open="$cu13/libcublas.so.13" maps=libwormhole 2>/dev/null)" "$cu13/libcublas.so.13"
 
