@@ -4,6 +4,9 @@
 # shared, and their headers into build/runtimes/BUILD, from NVIDIA's packages on PyPI, pinned by
 # hash (runtimes.txt). Without an argument, those that tests build programs with; without them,
 # these tests say so and skip.
+#
+# get-runtimes.sh FILE.deb: puts the static runtime of Debian's package nvidia-cuda-dev (bookworm's non-free, 774 MB)
+# beside them. PyPI has no static runtime of CUDA 11.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,8 +44,21 @@ fetch() { # PACKAGE BUILD HASH
 	rm -rf "$tmp"
 }
 
+unpack() { # FILE: its name begins with the build, as nvidia-cuda-dev_11.8.89~11.8.0-5~deb12u1_amd64.deb
+	name=${1##*/nvidia-cuda-dev_}
+	name=${name#nvidia-cuda-dev_}
+	case $name in
+	[1-9]*.[0-9]*.[0-9]*~*) to=$dest/${name%%~*} ;;
+	*) echo "error: $1: no file of Debian's package nvidia-cuda-dev" >&2; exit 2 ;;
+	esac
+	mkdir -p "$to"
+	dpkg-deb --fsys-tarfile "$1" | tar -xO ./usr/lib/x86_64-linux-gnu/libcudart_static.a >"$to/new.a"
+	mv "$to/new.a" "$to/libcudart_static.a"
+}
+
 [ $# != 0 ] || set -- $(awk '$4 == "tests" { print $2 }' "$here/runtimes.txt")
 for wanted; do
+	case $wanted in *.deb) unpack "$wanted"; continue ;; esac
 	[ ! -e "$dest/$wanted/include" ] || continue
 	line=$(awk -v b="$wanted" '$2 == b' "$here/runtimes.txt")
 	[ -n "$line" ] || { echo "error: tools/runtimes.txt has no '$wanted': it names $(awk \

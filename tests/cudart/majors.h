@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library of CUDA 12 in majors_test.c does for the program, which is of CUDA 13. */
+/*
+ * What the libraries of CUDA 12 and 11 in majors_test.c do for the program, which is of CUDA 13:
+ * each has these functions with its own number in their names.
+ */
 #ifndef WORMHOLE_TESTS_CUDART_MAJORS_H
 #define WORMHOLE_TESTS_CUDART_MAJORS_H
 
 #include <stddef.h>
 
-int version_12(void);
-int processors_12(void);
-void *memory_12(size_t size);
-void *stream_12(void);
-int first_byte_12(const void *p);
-int fail_12(void);		/* returns the error */
-int last_error_12(void);
+struct major {
+	int (*version)(void);
+	int (*processors)(void);
+	void *(*memory)(size_t size);
+	void *(*stream)(void);
+	int (*first_byte)(const void *p);
+	int (*fail)(void);		/* returns the error */
+	int (*last_error)(void);
+};
+
+extern const struct major major_12, major_11;
 
 #endif
