@@ -205,7 +205,7 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 		return "it has no symbol table by which a CUDA runtime in it could be redirected, and no code that "
 		       "is known; "
 		       "link it with nvcc -cudart shared, or do not strip it; "
-		       "if it is a library of CUDA 12, take a build of the program for CUDA 13, whose "
+		       "if it is a library of CUDA 11 or 12, take a build of the program for CUDA 13, whose "
 		       "libraries are served";
 	case PRELOAD_VERSION:
 		return not_served(&rt);

@@ -9,7 +9,7 @@
 name=$(basename "$0" .t)
 program=$WH_BUILD/tests/cudart/bin/${name%_shm}
 
-[ -x "$program" ] || skip_all "nvcc, or for CUDA 12 its headers, were not there when the tests were built"
+[ -x "$program" ] || skip_all "nvcc, or for CUDA 11 and 12 their headers, were not there when the tests were built"
 case $name in
 *_static | *_stripped)
 	use_transport direct

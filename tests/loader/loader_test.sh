@@ -114,7 +114,7 @@ is used_twice_is_named_once "$(said "$bin/opener" open="$npp" call=nppStart call
 is it_gets_the_drivers_error "$(opener open="$npp" call=nppStart 2>/dev/null | sed 's/ wormhole:.*//;s/.* //')" 501
 is who_runs_it_gets_no_advice_on_building_it "$(said "$bin/opener" open="$npp" call=nppStart | grep -c strip)" 0
 like of_a_library_of_12_it_gets_what_helps "$(said "$bin/opener" open="$npp" call=nppStart)" \
-	"; if it is a library of CUDA 12, take a build of the program for CUDA 13, whose libraries are served\$"
+	"; if it is a library of CUDA 11 or 12, take a build of the program for CUDA 13, whose libraries are served\$"
 is compiler_that_does_without_is_not_named "$(opener open="$pkg/libcompiler.so" call=nppStart)" \
 	"$pkg/libcompiler.so 501"
 is each_request_is_logged_with_its_caller "$(WORMHOLE_LOG=1 said "$bin/opener" open="$pkg/libcompiler.so" \
