@@ -47,8 +47,8 @@ $(OBJ)/gen_$(NAME)_client.o $(GONE):
 	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $(GEN)/$(@F:.o=.c)
 
 # The library needs the exact interface of our libcuda.so.1. An exported name without code fails here.
-define link # MAP
-$(call say,LD,$@)$(CC) -shared -o $@ $(filter %.o,$^) $(OUT)/libcuda.so.1 -Wl,-soname,$(@F) \
+define link # MAP[,NEEDED]
+$(call say,LD,$@)$(CC) -shared -o $@ $(filter %.o,$^) $(OUT)/libcuda.so.1 $(2:%=-Wl,--no-as-needed %) -Wl,-soname,$(@F) \
 	-Wl,--version-script=$(GEN)/$1 -Wl,--no-undefined-version \
 	-Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -lpthread
 endef
@@ -61,8 +61,14 @@ $(OUT)/$(OLDER): $(OBJS) $(OBJ)/name_$(OLDER).o $(OBJ)/gen_$(NAME)_older.o $(OUT
 	$(call link,gen_lib$(NAME)_older.map)
 endif
 ifdef OLDEST
-$(OUT)/$(OLDEST): $(OBJS) $(OBJ)/name_$(OLDEST).o $(OBJ)/gen_$(NAME)_oldest.o $(OUT)/libcuda.so.1
-	$(call link,gen_lib$(NAME)_oldest.map)
+# The linker asks for a file of each library that is needed: an empty one of that name does, and none waits for another.
+NEEDED := $(NEEDED_$(NAME):%=$(OBJ)/needed/%)
+$(NEEDED): Makefile ../library.mk
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared -nostdlib -o $@ -x c /dev/null -Wl,-soname,$(@F)
+
+$(OUT)/$(OLDEST): $(OBJS) $(OBJ)/name_$(OLDEST).o $(OBJ)/gen_$(NAME)_oldest.o $(OUT)/libcuda.so.1 $(NEEDED)
+	$(call link,gen_lib$(NAME)_oldest.map,$(NEEDED))
 endif
 
 # Programs that are linked here need this link.

@@ -239,6 +239,7 @@ def makefile(libraries, refuse):
     for p in libraries + refuse:
         text += f'SONAME_{p.name} := {p.soname}\n'
         text += ''.join(f'{o.word.upper()}_{p.name} := {o.soname}\n' for o in p.olders)
+        text += ''.join(f'NEEDED_{p.name} := {" ".join(o.besides)}\n' for o in p.olders if o.word == 'oldest')
     for p in libraries:
         text += f'WIRE_{p.name} := {" ".join(wire_files(p))}\n'
     return text

@@ -24,6 +24,9 @@
 #define FILE_NAME	"libwormhole-audit.so"
 #define EXPORT		__attribute__((visibility("default")))
 
+#define MOST_NAME	128
+#define HASH_DIGITS	8
+
 /* The folder's path, which ends with a slash. Empty: nothing is redirected in this process. */
 static char folder[PATH_MAX];
 /* The answer to a search: the loader copies it, and holds its lock meanwhile. */
@@ -78,20 +81,57 @@ static bool served(const char *name)
 	return false;
 }
 
+static bool is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* Is that a dash, eight digits of a hash, and the end of a library's name? */
+static bool is_hash(const char *s)
+{
+	size_t i;
+
+	for (i = 1; i <= HASH_DIGITS; i++)
+		if (s[0] != '-' || !is_hex(s[i]))
+			return false;
+	return begins(s + i, ".so");
+}
+
+/*
+ * Wheels rename the libraries that they bundle: libcudart-e409450e.so.11.0 is libcudart.so.11.0.
+ * Takes such a hash out of the name.
+ */
+static void take_hash_out(char *name)
+{
+	for (; *name; name++)
+		if (is_hash(name)) {
+			copy(name, name + 1 + HASH_DIGITS, length(name + 1 + HASH_DIGITS) + 1);
+			return;
+		}
+}
+
 /*
  * A file of another name may be the same library: programs are linked with libcublas.so, and a
  * driver is libcuda.so.580.65.06. This function reads the file's DT_SONAME if we have a library
  * of the same name without any version.
  */
-static bool file_is_served(const char *path, const char *name)
+static bool file_is_served(const char *path, const char *base)
 {
-	char soname[128];
-	size_t n = length(name);
+	char soname[MOST_NAME], name[MOST_NAME];
+	size_t n = length(base);
 
+	if (n >= sizeof(name))
+		return false;
+	copy(name, base, n + 1);
+	take_hash_out(name);
+	n = length(name);
 	while (without_number(name, n))
 		n = without_number(name, n);
-	return begins(name, "lib") && ends_with_so(name, n) && in_folder(name, n) &&
-	       soname_of(path, soname, sizeof(soname)) && served(soname);
+	if (!begins(name, "lib") || !ends_with_so(name, n) || !in_folder(name, n) ||
+	    !soname_of(path, soname, sizeof(soname)))
+		return false;
+	take_hash_out(soname);
+	return served(soname);
 }
 
 /* Returns the file that searches. The loader's cookie is its link map, from la_objopen() on. */

@@ -16,7 +16,7 @@ is() { # NAME GOT EXPECTED
 }
 
 echo "TAP version 13"
-echo "1..22"
+echo "1..23"
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
 is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3329"
@@ -60,6 +60,8 @@ is file_that_is_named_serves_both "$(opens libcublas.so.12 libcublas.so.13)" "13
 is function_that_12_alone_has_is_refused "$(WORMHOLE_LOG=1 opens libcusolver.so.11)" "9 "
 grep -q 'cusolverDnPotrf' "$tmp/err"
 point "by_its_name"
+readelf -d "$WH_BUILD/client-stubs/libcublas.so.11" >"$tmp/err" && grep -q 'NEEDED.*\[libcublasLt\.so\.11\]' "$tmp/err"
+point cublas_of_11_brings_its_cublaslt
 is library_of_13_has_it_not "$(opens libcusolver.so.12)" "-1 "
 is function_that_11_alone_has_is_refused "$(WORMHOLE_LOG=1 opens libcusparse.so.11)" "10 "
 grep -q 'cusparseXcsrgemm2Nnz' "$tmp/err"

@@ -18,7 +18,7 @@ opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
 served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
 
-plan 56
+plan 59
 ok server_starts serve
 
 # --- Where a search ends
@@ -52,6 +52,13 @@ like ldd_shows_ours "$(run ldd "$pkg/librpath.so")" "[[:space:]]$ours/libcudart.
 # --- Which names
 is runtime_of_12_gets_ours_beside_that_of_13 "$(opener open="$cu13/libcudart.so.12" open="$cu13/libcudart.so.13")" \
 	"$ours/libcudart.so.12 $ours/libcudart.so.13"
+is file_that_a_wheel_renamed_gets_ours \
+	"$(opener open="$cu13/libcudart-0a1b2c3d.so.13" open="$cu13/libcublas-0a1b2c3d.so.13")" \
+	"$ours/libcudart.so.13 $ours/libcublas.so.13"
+is renamed_one_of_another_major_is_left_alone "$(opener open="$cu13/libcublas-0a1b2c3d.so.10")" \
+	"genuine libcublas.so.10 is loaded $cu13/libcublas-0a1b2c3d.so.10"
+is name_that_has_no_hash_is_left_alone "$(opener open="$cu13/libcudart-genuine.so.13")" \
+	"genuine libcudart.so.13 is loaded $cu13/libcudart-genuine.so.13"
 is and_that_of_11_gets_ours "$(opener open="$cu13/libcudart.so.11.0")" "$ours/libcudart.so.11.0"
 is other_major_version_is_left_alone "$(opener open="$cu13/libcublas.so.10")" \
 	"genuine libcublas.so.10 is loaded $cu13/libcublas.so.10"
