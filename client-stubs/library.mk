@@ -48,8 +48,8 @@ $(OBJ)/gen_$(NAME)_client.o $(GONE):
 
 # The library needs the exact interface of our libcuda.so.1. An exported name without code fails here.
 define link # MAP[,NEEDED]
-$(call say,LD,$@)$(CC) -shared -o $@ $(filter %.o,$^) $(OUT)/libcuda.so.1 $(2:%=-Wl,--no-as-needed %) -Wl,-soname,$(@F) \
-	-Wl,--version-script=$(GEN)/$1 -Wl,--no-undefined-version \
+$(call say,LD,$@)$(CC) -shared -o $@ $(filter %.o,$^) $(OUT)/libcuda.so.1 $(2:%=-Wl,--no-as-needed %) \
+	-Wl,-soname,$(@F) -Wl,--version-script=$(GEN)/$1 -Wl,--no-undefined-version \
 	-Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -lpthread
 endef
 
