@@ -76,7 +76,8 @@ static int open_any(void)
 
 static int open_link(void)
 {
-	const char *name = getenv("WORMHOLE_TRANSPORT");
+	char room[32];
+	const char *name = wh_transport_variable(WH_TRANSPORT_ENV, room, sizeof(room));
 
 	return name && *name && strcmp(name, "auto") ? open_named(name) : open_any();
 }

@@ -4,6 +4,7 @@
  * stderr. The control page is shared memory: it is copied once, then every field is checked
  * against the part's true size.
  */
+#define _GNU_SOURCE
 #include "transport.h"
 
 #include <stdarg.h>
@@ -76,6 +77,37 @@ void wh_note_reason(const char *fmt, ...)
 const char *wh_reason(void)
 {
 	return *reason ? reason : NULL;
+}
+
+/* Returns a copy from the environment that the process was started with, or NULL. */
+static char *at_start(const char *name)
+{
+	FILE *f = fopen("/proc/self/environ", "re");
+	char *entry = NULL, *value = NULL;
+	size_t room = 0, n = strlen(name);
+
+	while (f && !value && getdelim(&entry, &room, 0, f) > 0)
+		if (!strncmp(entry, name, n) && entry[n] == '=')
+			value = strdup(entry + n + 1);
+	free(entry);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+const char *wh_transport_variable(const char *name, char *room, size_t size)
+{
+	const char *value = getenv(name);
+	char *first;
+
+	if (value || getenv(WH_TRANSPORT_ENV) || getenv(WH_SOCKET_ENV))
+		return value;
+	first = at_start(name);
+	if (!first)
+		return NULL;
+	snprintf(room, size, "%s", first);
+	free(first);
+	return room;
 }
 
 static int area_ok(uint64_t offset, uint64_t size, size_t part_size)

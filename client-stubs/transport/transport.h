@@ -114,6 +114,15 @@ extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */
 extern const struct wh_transport wh_transport_shm;
 extern const struct wh_transport wh_transport_loopback;
 
+/* Where the server is, as `wormhole run' says it. */
+#define WH_TRANSPORT_ENV	"WORMHOLE_TRANSPORT"
+#define WH_SOCKET_ENV		"WORMHOLE_SOCKET"
+/*
+ * Returns such a variable, or NULL. A program that has cleared its environment since (clearenv())
+ * has both of those with which it was started, as it has a GPU natively; `room` is for that.
+ */
+const char *wh_transport_variable(const char *name, char *room, size_t size);
+
 /*
  * Fills in part_size, slots and data of a link whose part is mapped, after it has copied and
  * checked the control page. Returns 0, WH_EVERSION (one line on stderr names both versions), or

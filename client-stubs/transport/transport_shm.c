@@ -58,7 +58,9 @@ static bool is_socket(const char *path)
 /* Others than root look for a server of their own before root's. */
 static int socket_path(struct sockaddr_un *a)
 {
-	const char *path = getenv("WORMHOLE_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
+	char room[sizeof(a->sun_path) + 1];
+	const char *path = wh_transport_variable(WH_SOCKET_ENV, room, sizeof(room));
+	const char *dir = getenv("XDG_RUNTIME_DIR");
 	const bool named = path && *path;
 	int n;
 

@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 28
+plan 31
 ok serve_in_the_background_returns_when_clients_can_connect serve
 for kind in static shared; do
 	like "program_with_a_${kind}_runtime_runs_with_limits" \
@@ -66,6 +66,20 @@ is program_that_closes_all_descriptors_keeps_its_tenant "$(
 	"$wormhole" run --mem 64M -- /usr/bin/python3 -c 'import os, sys
 os.closerange(3, 1000)
 os.execv(sys.argv[1], sys.argv[1:])' "$client" alloc=4096)" ok
+
+# What a program does before its first call.
+starts='print(ctypes.CDLL("libcuda.so.1").cuInit(0))'
+is program_that_has_cleared_its_environment_is_served "$(python "ctypes.CDLL(None).clearenv(); $starts")" 0
+if [ "$(id -u)" = 0 ]; then
+	"$wormhole" tenant create theirs --user nobody --mem 64M
+	theirs() { "$wormhole" run --tenant theirs -- /usr/bin/python3 -c "import ctypes, os; os.setuid($1); $starts" 2>&1; }
+	is so_is_one_that_has_become_its_tenants_user "$(theirs "$(id -u nobody)")" 0
+	like one_that_has_become_another_user_is_told_why "$(theirs "$(id -u daemon)")" "theirs.sock: Permission denied.*another user's"
+	"$wormhole" tenant delete theirs
+else
+	skip so_is_one_that_has_become_its_tenants_user "not root"
+	skip one_that_has_become_another_user_is_told_why "not root"
+fi
 
 like variables_without_effect_are_named "$(CUDA_DEVICE_MEMORY_LIMIT=1m "$wormhole" run -- true 2>&1)" \
 	"CUDA_DEVICE_MEMORY_LIMIT has no effect.*--mem"
