@@ -281,13 +281,15 @@ def current_names():
 
 @functools.lru_cache(None)
 def pfn_versions():
-    """{base name (+ '_ptsz'/'_ptds'): [(CUDA version, exported symbol), ...] ascending}, from cudaTypedefs.h.
+    """{base name (+ '_ptsz'/'_ptds'): [(CUDA version, exported symbol), ...] ascending}, from cuda*Typedefs.h.
 
-    The header names one function type per version; the n-th version of a name
+    The headers name one function type per version; the n-th version of a name
     is the n-th symbol (cuX, cuX_v2, ...). A mismatch in number ends the program.
     """
-    with open(os.path.join(_cuda_include(), 'cudaTypedefs.h'), encoding='utf-8') as f:
-        text = f.read()
+    text = ''
+    for header in ('cudaTypedefs.h', 'cudaProfilerTypedefs.h'):
+        with open(os.path.join(_cuda_include(), header), encoding='utf-8') as f:
+            text += f.read()
     versions = {}
     for name, ver, suffix in re.findall(r'\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(_pt[sd][sz])?\)', text):
         versions.setdefault((name, suffix), set()).add(int(ver))

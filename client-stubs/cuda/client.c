@@ -45,6 +45,8 @@ static CUresult not_ready(int state)
 
 CUresult wh_usable(void)
 {
+	if (WH_UNLIKELY(wh_thread.in_callback))
+		return CUDA_ERROR_NOT_PERMITTED;
 	return wh_client.state == WH_READY ? CUDA_SUCCESS : not_ready(wh_client.state);
 }
 
@@ -130,6 +132,10 @@ static void *begin(struct wh_call *c, uint32_t call, size_t size)
 	struct wh_link *l = &cl->link;
 	struct wh_req *q;
 
+	if (WH_UNLIKELY(t->in_callback)) {
+		c->result = CUDA_ERROR_NOT_PERMITTED;
+		return NULL;
+	}
 	if (!t->known)
 		wh_thread_first();
 	if (WH_UNLIKELY(cl->mirrors)) {

@@ -77,6 +77,7 @@ struct wh_thread {
 	uint32_t capture_mode;
 	bool known;			/* counted in wh_client.threads */
 	bool permitted;			/* it may make a call that waits: slots.h */
+	bool in_callback;		/* it runs a host function, which may make no call */
 	struct wh_holder holder;
 	uint32_t slot;			/* the slot of its current or last call */
 	uint32_t own_slot;		/* the slot that it prefers */

@@ -235,6 +235,53 @@ static CUresult as_it_is(const struct box *b)
 	return res == CUDA_SUCCESS && b->managed && !b->async ? wh_wait(WH_WAIT_STREAM, 0) : res;
 }
 
+/* --- What the driver refuses, and the program's memory must not be touched for ------------ */
+
+/* A pitch or a number of rows that is given has room for the box. */
+static bool has_room(size_t given, size_t at, size_t n)
+{
+	return !given || (n <= given && at <= given - n);
+}
+
+/* Returns the bytes from the side's address to the end of the box; SIZE_MAX: beyond all memory. */
+static size_t reach(const CUDA_MEMCPY3D *c, size_t pitch, size_t rows, size_t x, size_t y, size_t z)
+{
+	size_t n;
+
+	if (__builtin_add_overflow(z, c->Depth - 1, &n) ||
+	    __builtin_mul_overflow(n, rows_of(rows, c->Height), &n) ||
+	    __builtin_add_overflow(n, y, &n) || __builtin_add_overflow(n, c->Height - 1, &n) ||
+	    __builtin_mul_overflow(n, pitch_of(pitch, c->WidthInBytes), &n) ||
+	    __builtin_add_overflow(n, x, &n) || __builtin_add_overflow(n, c->WidthInBytes, &n))
+		return SIZE_MAX;
+	return n;
+}
+
+/* Does the box end inside its memory on the device, as far as this side knows that? */
+static bool ends_inside(CUmemorytype type, CUdeviceptr device, size_t n)
+{
+	size_t left = type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED ?
+			      wh_range_left(device) : 0;
+
+	return !left || n <= left;
+}
+
+static bool is_legal(const struct box *b, bool in, bool out)
+{
+	const CUDA_MEMCPY3D *c = &b->c;
+
+	if (in && !(has_room(c->srcPitch, c->srcXInBytes, c->WidthInBytes) &&
+		    (b->flat || has_room(c->srcHeight, c->srcY, c->Height))))
+		return false;
+	if (out && !(has_room(c->dstPitch, c->dstXInBytes, c->WidthInBytes) &&
+		     (b->flat || has_room(c->dstHeight, c->dstY, c->Height))))
+		return false;
+	return ends_inside(c->srcMemoryType, c->srcDevice,
+			   reach(c, c->srcPitch, c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ)) &&
+	       ends_inside(c->dstMemoryType, c->dstDevice,
+			   reach(c, c->dstPitch, c->dstHeight, c->dstXInBytes, c->dstY, c->dstZ));
+}
+
 static CUresult copy(struct box *b)
 {
 	bool in, out;
@@ -248,6 +295,8 @@ static CUresult copy(struct box *b)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!b->c.WidthInBytes || !b->c.Height || !b->c.Depth)
 		return CUDA_SUCCESS;
+	if (!is_legal(b, in, out))
+		return CUDA_ERROR_INVALID_VALUE;
 	return in && out ? by_cpu(b) : in_pieces(b, out);
 }
 

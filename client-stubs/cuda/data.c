@@ -18,6 +18,7 @@ struct area {
 
 static pthread_mutex_t data_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 static struct area near WH_PAIR, far WH_PAIR;
+static uint64_t block_ids WH_PAIR;	/* given out so far */
 
 static bool area_init(struct area *a, void *start, size_t size)
 {
@@ -67,6 +68,11 @@ static size_t find_free(const struct area *a, size_t size)
 	return best;
 }
 
+uint64_t wh_block_id(void)
+{
+	return (1ULL << 62) + __atomic_add_fetch(&block_ids, 1, __ATOMIC_RELAXED);
+}
+
 static void *area_alloc(struct area *a, size_t size, unsigned int flags, bool managed)
 {
 	size_t pages = (size + WH_PAGE_SIZE - 1) & ~(size_t)(WH_PAGE_SIZE - 1), i;
@@ -78,6 +84,8 @@ static void *area_alloc(struct area *a, size_t size, unsigned int flags, bool ma
 	i = find_free(a, pages);
 	if (i < a->blocks && split(a, i, pages)) {
 		a->block[i].used = true;
+		a->block[i].asked = size;
+		a->block[i].id = wh_block_id();
 		a->block[i].flags = flags;
 		a->block[i].managed = managed;
 		p = a->block[i].start;

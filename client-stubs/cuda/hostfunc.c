@@ -41,18 +41,31 @@ static void futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 /* --- Running ---------------------------------------------------------------------------- */
 
+/*
+ * A function of the program's, which gets CUDA_ERROR_NOT_PERMITTED from each call of CUDA, as from
+ * the driver. A thread that is not known takes no fast path, so that begin() refuses.
+ */
+static void run_programs(const struct wh_callback_job *j, CUresult status)
+{
+	struct wh_thread *t = &wh_thread;
+	bool known = t->known;
+
+	t->known = false;
+	t->in_callback = true;
+	if (j->kind == WH_JOB_CALLBACK)
+		j->status_fn(j->stream, status, j->data);
+	else
+		j->fn(j->data);
+	t->in_callback = false;
+	t->known = known;
+}
+
 static void run(const struct wh_callback_job *j, CUresult status)
 {
-	switch (j->kind) {
-	case WH_JOB_CALLBACK:
-		j->status_fn(j->stream, status, j->data);
-		break;
-	case WH_JOB_COPY:
+	if (j->kind == WH_JOB_COPY)
 		wh_graph_copy_part(j->copy);
-		break;
-	default:
-		j->fn(j->data);
-	}
+	else
+		run_programs(j, status);
 }
 
 static void end_job(unsigned int i)

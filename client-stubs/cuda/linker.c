@@ -242,8 +242,12 @@ static CUresult fetch_piece(CUlinkState state, uint64_t offset, uint64_t *total,
 CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
 	uint64_t offset = 0, total = 0, first = 0, copied = 0;
-	CUresult res = wh_lock(WH_LOCK_LINK);
+	CUresult res = wh_usable();
 
+	if (res == CUDA_SUCCESS && !cubinOut)
+		res = CUDA_ERROR_INVALID_VALUE;
+	if (res == CUDA_SUCCESS)
+		res = wh_lock(WH_LOCK_LINK);
 	if (res != CUDA_SUCCESS)
 		return res;
 	do {
@@ -254,7 +258,7 @@ CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 	} while (res == CUDA_SUCCESS && copied && total == first && offset < total);
 	if (res == CUDA_SUCCESS && offset != total)
 		res = CUDA_ERROR_UNKNOWN;
-	if (res == CUDA_SUCCESS && cubinOut)
+	if (res == CUDA_SUCCESS)
 		*cubinOut = lnk.image;
 	if (res == CUDA_SUCCESS && sizeOut)
 		*sizeOut = total;

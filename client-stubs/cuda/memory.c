@@ -103,10 +103,15 @@ void wh_pinned_free(void *p)
 	wh_thread.capture_mode = mode;
 }
 
+/* Nothing of no bytes is a success here, but not in cuMemHostAlloc(). */
 CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
-	return host_alloc(pp, bytesize, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE,
-			  false);
+	CUresult res = usable();
+
+	if (res != CUDA_SUCCESS || !pp || bytesize)
+		return host_alloc(pp, bytesize, CU_MEMHOSTALLOC_DEVICEMAP, false);
+	*pp = NULL;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
@@ -149,7 +154,7 @@ static CUresult host_free(void *p, bool managed)
 
 	if (res == CUDA_ERROR_INVALID_CONTEXT)
 		res = CUDA_SUCCESS;
-	if (res != CUDA_SUCCESS)
+	if (res != CUDA_SUCCESS || (!p && !managed))
 		return res;
 	if (!wh_data_block(p, &b) || b.start != p || b.managed != managed || b.registered)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -203,7 +208,7 @@ CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 		return res;
 	if (!pFlags || !wh_data_block(p, &b) || b.managed)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pFlags = b.flags;
+	*pFlags = b.flags | CU_MEMHOSTALLOC_DEVICEMAP;	/* each block is mapped */
 	return CUDA_SUCCESS;
 }
 
@@ -237,41 +242,92 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 	if (pbase)
 		*pbase = (uintptr_t)b.start;
 	if (psize)
-		*psize = b.size;
+		*psize = b.asked;
 	return CUDA_SUCCESS;
 }
 
-static bool managed(CUdeviceptr p)
+static bool managed_block(CUdeviceptr p, struct wh_block *b)
 {
-	struct wh_block b;
+	return wh_client.state == WH_READY && wh_data_block((void *)p, b) && b->managed;
+}
 
-	return wh_client.state == WH_READY && wh_data_block((void *)p, &b) && b.managed;
+/*
+ * Managed memory of ours is where it is, so that hints have no effect. They are refused where the
+ * driver refuses them (tests/softgpu/answers.ref).
+ */
+static bool is_part(const struct wh_block *b, CUdeviceptr p, size_t count)
+{
+	return count && count <= b->asked - (p - (uintptr_t)b->start);
+}
+
+static bool is_device(int number)
+{
+	int devices = 0;
+
+	return number >= 0 && cuDeviceGetCount(&devices) == CUDA_SUCCESS && number < devices;
+}
+
+/* Advice that is about no place takes any. */
+static CUresult advise(const struct wh_block *b, CUdeviceptr p, size_t count, CUmem_advise advice,
+		       bool place)
+{
+	bool anywhere = advice == CU_MEM_ADVISE_SET_READ_MOSTLY ||
+			advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY ||
+			advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+
+	if (!is_part(b, p, count) || advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
+	    advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+		return CUDA_ERROR_INVALID_VALUE;
+	return anywhere || place ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
 {
-	return managed(devPtr) ? CUDA_SUCCESS : wh_raw_cuMemAdvise(devPtr, count, advice, device);
+	struct wh_block b;
+
+	if (!managed_block(devPtr, &b))
+		return wh_raw_cuMemAdvise(devPtr, count, advice, device);
+	return advise(&b, devPtr, count, advice, device == CU_DEVICE_CPU || is_device(device));
 }
 
 CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
 			CUmemLocation location)
 {
-	return managed(devPtr) ? CUDA_SUCCESS :
-				 wh_raw_cuMemAdvise_v2(devPtr, count, advice, location);
+	struct wh_block b;
+
+	if (!managed_block(devPtr, &b))
+		return wh_raw_cuMemAdvise_v2(devPtr, count, advice, location);
+	return advise(&b, devPtr, count, advice,
+		      location.type != CU_MEM_LOCATION_TYPE_DEVICE || is_device(location.id));
+}
+
+static CUresult prefetch(const struct wh_block *b, CUdeviceptr p, size_t count, bool place)
+{
+	if (!place)
+		return CUDA_ERROR_INVALID_DEVICE;
+	return is_part(b, p, count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
-	return managed(devPtr) ? CUDA_SUCCESS :
-				 wh_raw_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream);
+	struct wh_block b;
+
+	if (!managed_block(devPtr, &b))
+		return wh_raw_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream);
+	return prefetch(&b, devPtr, count, dstDevice == CU_DEVICE_CPU || is_device(dstDevice));
 }
 
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
 			       unsigned int flags, CUstream hStream)
 {
-	return managed(devPtr) ? CUDA_SUCCESS :
-				 wh_raw_cuMemPrefetchAsync_v2(devPtr, count, location, flags,
-							      hStream);
+	struct wh_block b;
+
+	if (!managed_block(devPtr, &b))
+		return wh_raw_cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream);
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return prefetch(&b, devPtr, count,
+			location.type != CU_MEM_LOCATION_TYPE_DEVICE || is_device(location.id));
 }
 
 CUresult cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
@@ -294,8 +350,12 @@ CUresult cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count
 CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
 				unsigned int flags)
 {
-	return managed(dptr) ? CUDA_SUCCESS :
-			       wh_raw_cuStreamAttachMemAsync(hStream, dptr, length, flags);
+	struct wh_block b;
+
+	if (!managed_block(dptr, &b))
+		return wh_raw_cuStreamAttachMemAsync(hStream, dptr, length, flags);
+	return flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
+	       flags == CU_MEM_ATTACH_SINGLE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes,

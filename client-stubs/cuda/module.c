@@ -166,6 +166,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 	struct load l = { .call = WH_CALL_cuModuleLoadDataEx, .values = optionValues };
 	CUresult res = wh_usable();
 
+	if (res == CUDA_SUCCESS && !wh_thread.ctx)
+		res = CUDA_ERROR_INVALID_CONTEXT;
 	if (res == CUDA_SUCCESS && (!module || !image))
 		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS)

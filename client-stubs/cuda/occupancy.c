@@ -31,7 +31,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
 	int warp, most, block, blocks, best = 0, limit, threads;
 	CUresult res;
 
-	if (!minGridSize || !blockSize)
+	if (!minGridSize || !blockSize || blockSizeLimit < 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = cuFuncGetAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, func);
 	if (res != CUDA_SUCCESS)

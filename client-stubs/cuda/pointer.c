@@ -28,6 +28,44 @@ static CUresult ask(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 	return res;
 }
 
+/* Managed memory counts as the device's, whoever has it at the moment. */
+static CUresult own_number(void *data, CUpointer_attribute attribute, const struct wh_block *b)
+{
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(unsigned int *)data = b->managed ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(unsigned int *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		*(unsigned char *)data = b->managed;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(unsigned char *)data = 1;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+		*(unsigned char *)data = 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+		*(size_t *)data = b->asked;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+		*(uint64_t *)data = b->id;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+		*(uint64_t *)data = CU_MEM_HANDLE_TYPE_NONE;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
 static CUresult own(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
 		    const struct wh_block *b)
 {
@@ -37,32 +75,24 @@ static CUresult own(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 		*(CUcontext *)data = (CUcontext)wh_thread.ctx;
 		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned int *)data = CU_MEMORYTYPE_HOST;
-		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		return cuMemHostGetDevicePointer_v2(data, (void *)ptr, 0);
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		*(void **)data = (void *)ptr;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(unsigned char *)data = b->managed;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_MAPPED:
-		*(unsigned char *)data = 1;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		cuCtxGetDevice(&dev);
 		*(int *)data = dev;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 		*(CUdeviceptr *)data = (uintptr_t)b->start;
 		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		*(size_t *)data = b->size;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(CUmemoryPool *)data = NULL;
 		return CUDA_SUCCESS;
 	default:
-		return CUDA_ERROR_INVALID_VALUE;
+		return own_number(data, attribute, b);
 	}
 }
 
@@ -81,7 +111,8 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 	return ask(data, attribute, ptr);
 }
 
-static void clear(void *data, CUpointer_attribute a)
+/* Memory that is only the program's has its own address as that of the host. */
+static void clear(void *data, CUpointer_attribute a, CUdeviceptr ptr)
 {
 	switch (a) {
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -95,6 +126,9 @@ static void clear(void *data, CUpointer_attribute a)
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		*(unsigned char *)data = 0;
 		return;
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		*(void **)data = wh_range_has(ptr) ? NULL : (void *)ptr;
+		return;
 	default:
 		*(void **)data = NULL;
 	}
@@ -107,12 +141,12 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 	unsigned int i;
 	CUresult res;
 
-	if (!attributes || !data)
+	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (i = 0; i < numAttributes; i++) {
 		res = cuPointerGetAttribute(data[i], attributes[i], ptr);
 		if (res == CUDA_ERROR_INVALID_VALUE && data[i])
-			clear(data[i], attributes[i]);
+			clear(data[i], attributes[i], ptr);
 		else if (res != CUDA_SUCCESS)
 			return res;
 	}

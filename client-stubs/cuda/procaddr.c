@@ -34,16 +34,20 @@ static size_t first_of(const char *name)
 	return lo < ENTRY_POINTS && !strcmp(wh_entry_points[lo].name, name) ? lo : ENTRY_POINTS;
 }
 
+/* *known: there is such an entry, of whatever version. */
 static void *best(const char *name, int version, int per_thread, bool *known)
 {
 	size_t i = first_of(name);
 	void *found = NULL;
 
-	*known = i < ENTRY_POINTS;
-	for (; i < ENTRY_POINTS && !strcmp(wh_entry_points[i].name, name); i++)
-		if (wh_entry_points[i].per_thread == per_thread &&
-		    wh_entry_points[i].version <= version)
+	*known = false;
+	for (; i < ENTRY_POINTS && !strcmp(wh_entry_points[i].name, name); i++) {
+		if (wh_entry_points[i].per_thread != per_thread)
+			continue;
+		*known = true;
+		if (wh_entry_points[i].version <= version)
 			found = wh_entry_points[i].function;
+	}
 	return found;
 }
 
@@ -69,7 +73,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cu
 	const cuuint64_t all = CU_GET_PROC_ADDRESS_LEGACY_STREAM |
 			       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 	void *found = NULL;
-	bool known;
+	bool known = false;
 
 	if (!symbol || !pfn || (flags & ~all) || is_too_new(symbol, cudaVersion))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -77,7 +81,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cu
 		cudaVersion = INT_MAX;
 	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		found = best(symbol, cudaVersion, 1, &known);
-	if (!found)
+	/* A function that has a form for such streams is never served by the other one. */
+	if (!known)
 		found = best(symbol, cudaVersion, 0, &known);
 	*pfn = found;
 	if (symbolStatus)

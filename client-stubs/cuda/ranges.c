@@ -57,16 +57,22 @@ void wh_range_remove(CUdeviceptr start)
 	pthread_rwlock_unlock(&range_lock);
 }
 
-bool wh_range_has(CUdeviceptr p)
+size_t wh_range_left(CUdeviceptr p)
 {
-	bool found;
+	size_t left = 0;
 	size_t i;
 
 	pthread_rwlock_rdlock(&range_lock);
 	i = above(p);
-	found = i && p - range[i - 1].start < range[i - 1].size;
+	if (i && p - range[i - 1].start < range[i - 1].size)
+		left = range[i - 1].size - (p - range[i - 1].start);
 	pthread_rwlock_unlock(&range_lock);
-	return found;
+	return left;
+}
+
+bool wh_range_has(CUdeviceptr p)
+{
+	return wh_range_left(p);
 }
 
 /* --- Where device addresses come from -------------------------------------------- */

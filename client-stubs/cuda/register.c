@@ -32,6 +32,7 @@ struct range {
 	uint8_t *start, *low, *far;	/* far: its block; in one process the same as low */
 	size_t size, pages;
 	unsigned int flags;
+	uint64_t id;
 	bool there;			/* it is at the same address in the worker */
 };
 
@@ -67,7 +68,8 @@ bool wh_registered_block(const void *p, struct wh_block *out)
 	if (found)
 		*out = (struct wh_block) {
 			.start = range[i - 1].start, .size = range[i - 1].size,
-			.flags = range[i - 1].flags, .used = true, .registered = true,
+			.asked = range[i - 1].size, .flags = range[i - 1].flags,
+			.id = range[i - 1].id, .used = true, .registered = true,
 			.device = (CUdeviceptr)(range[i - 1].there ? range[i - 1].start :
 				  range[i - 1].far + (range[i - 1].start - range[i - 1].low)),
 		};
@@ -361,7 +363,7 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
 	const unsigned int known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
 				   CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
-	struct range r = { .start = p, .size = bytesize, .flags = Flags };
+	struct range r = { .start = p, .size = bytesize, .flags = Flags, .id = wh_block_id() };
 	uintptr_t end;
 	CUresult res = usable();
 
@@ -372,10 +374,9 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_MEMHOSTREGISTER_IOMEMORY)
 		return wh_refuse("cuMemHostRegister of I/O memory");
-	if (wh_managed_has(p))
+	if (wh_managed_has(p) || wh_in_near(p, 1) || wh_in_far(p, 1) ||
+	    wh_range_has((CUdeviceptr)p))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (wh_in_near(p, 1) || wh_in_far(p, 1))
-		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	r.low = (uint8_t *)((uintptr_t)p & -(uintptr_t)WH_PAGE_SIZE);
 	r.pages = (end & -(uintptr_t)WH_PAGE_SIZE) - (uintptr_t)r.low;
 	pthread_mutex_lock(&change_lock);
@@ -403,7 +404,8 @@ static CUresult unregister(void *p)
 	if (res == CUDA_ERROR_NOT_PERMITTED)
 		return res;
 	if (!i || range[i - 1].start != p)
-		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+		return i && inside(&range[i - 1], p, 1) ? CUDA_ERROR_INVALID_VALUE :
+							  CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	r = range[i - 1];
 	/* The pages come first: from then on nothing here depends on the worker. */
 	if (r.far != r.low && !to_private(&r))
@@ -421,7 +423,7 @@ CUresult cuMemHostUnregister(void *p)
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	if (!p)
+	if (!p || wh_in_near(p, 1) || wh_in_far(p, 1))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&change_lock);
 	res = unregister(p);

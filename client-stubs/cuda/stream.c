@@ -105,6 +105,21 @@ struct wh_thread_stream {
 	uint64_t stream;
 };
 
+/* As with the driver (tests/softgpu/answers.ref), no old stream is left after a failure. */
+CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+	if (phStream)
+		*phStream = NULL;
+	return wh_raw_cuStreamCreate(phStream, Flags);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+	if (phStream)
+		*phStream = NULL;
+	return wh_raw_cuStreamCreateWithPriority(phStream, flags, priority);
+}
+
 /* A thread has one for each context that it has used, since streams belong to contexts. */
 uint64_t wh_thread_default_stream(void)
 {

@@ -88,14 +88,18 @@ bool wh_data_free(void *p);
 /* A block, or the registered range, that holds an address. */
 struct wh_block {
 	uint8_t *start;
-	size_t size;
+	size_t size;		/* whole pages, but for registered memory */
+	size_t asked;		/* what the program asked for */
 	unsigned int flags;	/* of cuMemHostAlloc */
+	uint64_t id;		/* no other block of this process has had it */
 	bool managed;
 	bool used;
 	bool registered;	/* the program's own memory, registered by cuMemHostRegister */
 	CUdeviceptr device;	/* of a registered block: the address on the device */
 };
 bool wh_data_block(const void *p, struct wh_block *out);
+/* Returns a number for a new block. The driver's own numbers are far below. */
+uint64_t wh_block_id(void);
 
 /* register.c: memory that the program registers. */
 bool wh_registered_block(const void *p, struct wh_block *out);
@@ -132,6 +136,8 @@ static inline bool wh_in_data(const void *p, size_t n)
 /* ranges.c: which addresses are the device's. */
 void wh_range_add(CUdeviceptr start, size_t size);
 void wh_range_remove(CUdeviceptr start);
+/* Returns the bytes from p to the end of its range; 0: it is in none. */
+size_t wh_range_left(CUdeviceptr p);
 
 /*
  * managed.c: managed variables. If the worker is another process, a mirror of each lies at its

@@ -242,6 +242,13 @@ static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
 }
 
+/* The driver knows nothing of a context that has ended; the client may still have it current. */
+static int32_t why_no_context(const struct wh_session *s, const struct wh_req *q)
+{
+	return q->ctx && !wh_handles_get(&s->handles, q->ctx, WH_H_CUcontext) ?
+	       CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
 			 int *result)
 {
@@ -257,6 +264,8 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 		if (!go_in(s, f->req, alone || !e->together, e->ends))
 			return WH_CALLERS_TURN_US;
 		res = run_handler(s, f, e);
+		if (WH_UNLIKELY(res == CUDA_ERROR_INVALID_CONTEXT))
+			res = why_no_context(s, f->req);
 	} while (again(s, res, &alone));
 	rc = finish(s, res, e, result);
 	if (rc == WH_OK)
