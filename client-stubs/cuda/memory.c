@@ -103,15 +103,20 @@ void wh_pinned_free(void *p)
 	wh_thread.capture_mode = mode;
 }
 
-/* Nothing of no bytes is a success here, but not in cuMemHostAlloc(). */
-CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+/* Pinned memory of no bytes is nothing, and a success. Each block is portable and mapped. */
+static CUresult pinned_alloc(void **pp, size_t size, unsigned int flags)
 {
 	CUresult res = usable();
 
-	if (res != CUDA_SUCCESS || !pp || bytesize)
-		return host_alloc(pp, bytesize, CU_MEMHOSTALLOC_DEVICEMAP, false);
+	if (res != CUDA_SUCCESS || !pp || size)
+		return host_alloc(pp, size, flags | CU_MEMHOSTALLOC_DEVICEMAP, false);
 	*pp = NULL;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+	return pinned_alloc(pp, bytesize, 0);
 }
 
 CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
@@ -119,7 +124,7 @@ CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
 	return cuMemAllocHost_v2(pp, bytesize);
 }
 
-/* Each block is portable and mapped, whatever the flags say: CUDA allows to give more. */
+/* CUDA allows to give more than the flags say. */
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
 	const unsigned int known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
@@ -127,7 +132,7 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 
 	if (Flags & ~known)
 		return CUDA_ERROR_INVALID_VALUE;
-	return host_alloc(pp, bytesize, Flags | CU_MEMHOSTALLOC_DEVICEMAP, false);
+	return pinned_alloc(pp, bytesize, Flags);
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)

@@ -134,6 +134,13 @@ static void clear(void *data, CUpointer_attribute a, CUdeviceptr ptr)
 	}
 }
 
+/* Is it an attribute that this form has an answer for, whatever the pointer is? */
+static bool is_known(CUpointer_attribute a)
+{
+	return a >= CU_POINTER_ATTRIBUTE_CONTEXT &&
+	       a <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+}
+
 /* For an unknown pointer this form returns zeros and success, as CUDA documents. */
 CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
 				void **data, CUdeviceptr ptr)
@@ -144,6 +151,8 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (i = 0; i < numAttributes; i++) {
+		if (!is_known(attributes[i]))
+			return CUDA_ERROR_INVALID_VALUE;
 		res = cuPointerGetAttribute(data[i], attributes[i], ptr);
 		if (res == CUDA_ERROR_INVALID_VALUE && data[i])
 			clear(data[i], attributes[i], ptr);

@@ -242,6 +242,17 @@ static void test_nothing(void)
 	cuStreamDestroy(s);
 }
 
+/* Seen natively on an H100. */
+static void test_odd_questions(void)
+{
+	CUpointer_attribute unknown = (CUpointer_attribute)999;
+	void *p = &unknown, *data[] = { &p };
+
+	ok(!cuMemHostAlloc(&p, 0, 0) && !p, "no_bytes_of_pinned_memory_are_allocated");
+	ok_eq(cuPointerGetAttributes(1, &unknown, data, (CUdeviceptr)&p), CUDA_ERROR_INVALID_VALUE,
+	      "an_unknown_attribute_is_refused_for_any_pointer");
+}
+
 static void test_bad(void)
 {
 	CUdeviceptr p;
@@ -256,7 +267,7 @@ static void test_bad(void)
 
 int main(void)
 {
-	tap_plan(46);
+	tap_plan(48);
 	begin();
 	test_round_trips();
 	test_pinned();
@@ -265,6 +276,7 @@ int main(void)
 	test_boxes();
 	test_batch();
 	test_nothing();
+	test_odd_questions();
 	test_bad();
 	return tap_exit();
 }
