@@ -53,11 +53,19 @@ static void find_blocking(void *object, void *arg)
 	f->found |= s->ctx == f->ctx && s->capture && blocks_legacy(s);
 }
 
+/* The legacy stream would have to wait for work that is captured and never runs. */
+static bool legacy_would_wait(struct sgpu_ctx *ctx)
+{
+	struct search f = { .ctx = ctx };
+
+	sgpu_obj_each(SGPU_STREAM, find_blocking, &f);
+	return f.found;
+}
+
 CUresult sgpu_capture_find(struct sgpu_ctx *ctx, CUstream handle,
 			   struct sgpu_stream **out)
 {
 	struct sgpu_stream *s = sgpu_stream_get(ctx, handle);
-	struct search waits = { 0 };
 
 	if (!s)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -66,14 +74,9 @@ CUresult sgpu_capture_find(struct sgpu_ctx *ctx, CUstream handle,
 		return s->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED :
 					     CUDA_SUCCESS;
 	}
-	/* The legacy stream would have to wait for work that is captured and never runs. */
-	if (s == s->ctx->legacy) {
-		waits.ctx = s->ctx;
-		sgpu_obj_each(SGPU_STREAM, find_blocking, &waits);
-		if (waits.found) {
-			sgpu_obj_each(SGPU_STREAM, invalidate_blocking, s->ctx);
-			return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-		}
+	if (s == s->ctx->legacy && legacy_would_wait(s->ctx)) {
+		sgpu_obj_each(SGPU_STREAM, invalidate_blocking, s->ctx);
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 	}
 	return CUDA_SUCCESS;
 }
@@ -512,20 +515,19 @@ static CUstreamCaptureStatus status_of(const struct sgpu_stream *s)
 				     CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-/* The legacy stream cannot be queried while another stream blocks it. */
+/* The legacy stream cannot be queried while another one blocks it. That ends no capture. */
 static CUresult enter_ask(CUstream stream, const void *arg,
 			  struct sgpu_stream **s)
 {
-	struct sgpu_stream *unused = NULL;
 	CUresult rc = enter_stream(stream, s);
 
 	if (rc)
 		return rc;
 	if (!arg)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	if (sgpu_captures && *s == (*s)->ctx->legacy)
-		rc = sgpu_capture_find((*s)->ctx, CU_STREAM_LEGACY, &unused);
-	return rc ? sgpu_leave(rc) : CUDA_SUCCESS;
+	if (sgpu_captures && *s == (*s)->ctx->legacy && legacy_would_wait((*s)->ctx))
+		return sgpu_leave(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)

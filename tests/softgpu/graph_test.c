@@ -254,6 +254,10 @@ static void rules(void)
 	   CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
 	   "the_legacy_stream_must_not_wait_for_a_capture");
 	cuStreamEndCapture(s, &g);
+	cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	ok(cuStreamIsCapturing(NULL, &status) == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT &&
+	   !cuStreamEndCapture(s, &g), "a_question_to_the_legacy_stream_ends_no_capture");
+	cuGraphDestroy(g);
 	ok(cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL) ==
 	   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
 	   "the_legacy_stream_cannot_capture");
@@ -350,7 +354,7 @@ int main(void)
 	CUcontext ctx;
 	CUmodule m;
 
-	tap_plan(41);
+	tap_plan(42);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
