@@ -204,4 +204,5 @@ def main():
         say(compare(folder, work, command, *p))
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,315 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs other people's test suites natively and under `wormhole run`, and prints what differs.
+
+    tests/others/run.py SUITE=FOLDER... [OPTION...]
+    tests/others/run.py lupine=/src/lupine ggml=/src/ggml --backend softgpu --only "vector ADD"
+
+A SUITE is a recipe, recipe_SUITE.py beside this file: it says how the suite is built from the
+user's folder, which stays as it is, and what of its output is free to change. `--help` lists them.
+
+Natively means: the program with the driver itself. On a GPU that is NVIDIA's. Over softgpu it is
+softgpu's libcuda.so.1 with Wormhole's own CUDA runtime, since NVIDIA's refuses a foreign driver.
+Forwarded means `wormhole run`, with a server that the script starts in a folder of its own and
+stops. How outputs are compared is in tests/gpu/samples.py; in addition, a program that fails
+natively has to fail in the same way forwarded.
+
+Exit status: 0 if all is equal, 1 if something differs, does not build or has no tests, 2 for a
+usage error.
+"""
+import argparse
+import concurrent.futures
+import difflib
+import glob
+import importlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(TOP, 'tests', 'gpu')]
+sys.dont_write_bytecode = True
+import samples  # noqa: E402
+from suite import NotBuilt, Suite  # noqa: E402
+
+SHOWN = 6  # lines of a difference
+FAILED = 'failed natively'
+CASES = 'cases', 'passed_natively', 'passed_forwarded'
+
+
+def recipes():
+    names = (os.path.basename(p) for p in glob.glob(os.path.join(HERE, 'recipe_*.py')))
+    return sorted(n[len('recipe_'):-len('.py')] for n in names)
+
+
+def arguments():
+    about = '\n'.join(f'  {n:15} {importlib.import_module("recipe_" + n).__doc__.splitlines()[0]}' for n in recipes())
+    p = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
+                                description=__doc__, epilog='suites:\n' + about)
+    p.add_argument('suites', nargs='+', metavar='SUITE=FOLDER')
+    p.add_argument('--backend', choices=('softgpu', 'driver'), default='driver',
+                   help="what is behind both ways (default: driver, NVIDIA's of this machine)")
+    p.add_argument('--build', default=os.environ.get('WH_BUILD', os.path.join(TOP, 'build')),
+                   help="Wormhole's build folder (default: $WH_BUILD, or build/)")
+    p.add_argument('--work', help='keep what is built in this folder, for the next time')
+    p.add_argument('--libraries', default='', metavar='FOLDER[:FOLDER...]',
+                   help="where NVIDIA's libraries are, for native programs and for the server")
+    p.add_argument('--python', default=sys.executable, help='the python3 that has the wheels of Python suites')
+    p.add_argument('--arch', help="compute capability to build for, such as 90 (default: the GPU's; softgpu: 75)")
+    p.add_argument('--only', default='', metavar='WORDS', help='run tests with one of these words in their names')
+    p.add_argument('--jobs', type=int, default=min(8, os.cpu_count()), help='how many run at a time')
+    p.add_argument('--timeout', type=int, default=120, metavar='SECONDS', help='what one run may take')
+    p.add_argument('--list', action='store_true', help='build, print the names of the tests, and run none')
+    p.add_argument('--json', metavar='FILE', help='write a report there, too')
+    args = p.parse_args()
+    for option in 'jobs', 'timeout':
+        if getattr(args, option) < 1:
+            p.error(f'--{option} {getattr(args, option)}: give a number of at least 1')
+    args.folders = {}
+    for s in args.suites:
+        name, is_pair, folder = s.partition('=')
+        if not is_pair or name not in recipes():
+            p.error(f'"{s}" is no SUITE=FOLDER; the suites are {", ".join(recipes())}')
+        if not os.path.isdir(folder):
+            p.error(f'{s}: {folder or "nothing"} is no folder; name the one that has the suite')
+        if name in args.folders:
+            p.error(f'{s}: {name} has a folder already; call the script once for each')
+        args.folders[name] = os.path.abspath(folder)
+    args.wormhole = os.path.join(args.build, 'host', 'wormhole')
+    if not os.access(args.wormhole, os.X_OK):
+        p.error(f'{args.wormhole} is not there; build it by `make shm`, or name another folder by --build')
+    if args.backend == 'softgpu':
+        args.arch = args.arch or '75'
+    elif not args.arch:
+        args.arch = capability(p)
+    return args
+
+
+def capability(parser):
+    command = 'nvidia-smi', '--query-gpu=compute_cap', '--format=csv,noheader'
+    try:
+        said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        parser.error(f'{" ".join(command)}: {e}; without a GPU say --backend softgpu, or name --arch')
+    return said.stdout.split()[0].replace('.', '')
+
+
+class Worlds:
+    """What a program gets natively and forwarded, and the server."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        base = dict(os.environ)
+        # What softgpu is told holds both ways; nothing else of ours may reach a native program.
+        for v in [v for v in base if v.startswith('WORMHOLE_') and not v.startswith('WORMHOLE_SOFTGPU_')]:
+            del base[v]
+        wheels = sorted(p for s in site_packages(args.python) for p in glob.glob(s + '/nvidia/*/lib'))
+        libraries = ':'.join([p for p in args.libraries.split(':') if p] + wheels)
+        self.libraries = libraries
+        path = [p for p in (libraries, base.get('LD_LIBRARY_PATH')) if p]
+        self.plain = dict(base, WORMHOLE_DIR=os.path.join(folder, 'server'))
+        if path:
+            self.plain['LD_LIBRARY_PATH'] = ':'.join(path)
+        self.native = dict(self.plain)
+        if args.backend == 'softgpu':
+            self.softgpu_natively(path)
+
+    def softgpu_natively(self, path):
+        """Makes a folder of softgpu's libraries and Wormhole's runtime. What leads programs to the
+        forwarding libraries leads them to their neighbours there, wherever it lies."""
+        beside = os.path.join(self.folder, 'native')
+        os.mkdir(beside)
+        build = self.args.build
+        for pattern in 'softgpu/lib*.so*', 'client-stubs/libcudart.so*', 'client-stubs/libwormhole-*.so':
+            for p in glob.glob(os.path.join(build, pattern)):
+                shutil.copy(p, beside)
+        self.native.update(LD_LIBRARY_PATH=':'.join([beside] + path),
+                           LD_AUDIT=os.path.join(beside, 'libwormhole-audit.so'),
+                           LD_PRELOAD=os.path.join(beside, 'libwormhole-preload.so'))
+        # softgpu runs PTX alone; CuPy asks for it by these.
+        for env in self.native, self.plain:
+            env.update(CUPY_COMPILE_WITH_PTX='1', CUPY_ACCELERATORS='')
+
+    def __enter__(self):
+        env = dict(self.plain)
+        # Workers of root's server are other users, who may be unable to reach the build folder.
+        if os.geteuid() == 0 and subprocess.run(['setpriv', '--reuid', '65534', '--clear-groups', 'test', '-r',
+                                                 os.path.join(self.args.build, 'server')]).returncode:
+            env['WORMHOLE_WORKER_UID'] = 'none'
+        command = [self.args.wormhole, 'serve', '--daemon']
+        if self.args.backend == 'softgpu':
+            command += ['--backend', 'softgpu']
+        if self.libraries and self.args.backend == 'driver':
+            command += ['--libraries', self.libraries]
+        said = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              stdin=subprocess.DEVNULL)
+        if said.returncode:
+            sys.exit(f'error: {" ".join(command)} does not start:\n{said.stdout}')
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([self.args.wormhole, 'stop', '--force'], env=self.plain, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+
+
+def site_packages(python):
+    said = subprocess.run([python, '-c', 'import sys; print("\\n".join(sys.path))'], stdout=subprocess.PIPE, text=True)
+    return [p for p in said.stdout.splitlines() if p.endswith('-packages')]
+
+
+# --- One program ---------------------------------------------------------------------
+
+
+def run(suite, program, forwarded=False):
+    """Returns the run of a program with the recipe's masks."""
+    name, data, file, rest = program
+    command, way = [os.path.join('.', file)] + rest, 'native'
+    env = suite.worlds.native
+    if forwarded:
+        command, way = [suite.worlds.args.wormhole, 'run', '--'] + command, 'ours'
+        env = suite.worlds.plain
+    got = samples.run(command, f'{suite.runs}/{name}.{way}', data, dict(env, **suite.env))
+    pairs = [(suite.recipe.mask(line), said) for line, said in zip(got.lines, got.said)]
+    pairs = [(line, said) for line, said in pairs if line is not None]
+    return got._replace(lines=[line for line, _ in pairs], said=[said for _, said in pairs])
+
+
+def why_differs(natives, ours):
+    """Returns what our run has that no native one has; or None."""
+    if ours.status not in {n.status for n in natives}:
+        last = ' / '.join(ours.said[-2:])
+        return f'status {ours.status}, natively {natives[0].status}: {last}'
+    return samples.lines_differ(natives, ours) or samples.files_differ(natives, ours)
+
+
+def cases(suite, got):
+    """Returns how many of the suite's own cases a run names, and how many of these passed."""
+    passed = [p for p in map(getattr(suite.recipe, 'passed', lambda line: None), got.lines) if p is not None]
+    return len(passed), sum(passed)
+
+
+def failure(suite, got):
+    """Says how a run failed, by its cases, its status, or what the recipe knows; or None."""
+    if got.status != 0:
+        of, good = cases(suite, got)
+        last = f'{of - good} of {of} cases' if of > good else got.said[-1] if got.said else 'it said nothing'
+        return f'status {got.status}: {last}'
+    return getattr(suite.recipe, 'failure', lambda lines: None)(got.lines)
+
+
+def compare(suite, program):
+    """Returns the test's part of the report."""
+    natives = [run(suite, program)]
+    said = {'name': program[0], 'native_status': natives[0].status, 'lines': len(natives[0].lines)}
+    if not isinstance(natives[0].status, int):
+        return dict(said, verdict=FAILED, why=f'status {natives[0].status}; not run forwarded')
+    ours = run(suite, program, forwarded=True)
+    why = why_differs(natives, ours)
+    while why and len(natives) < suite.recipe.NATIVE_RUNS:
+        natives.append(run(suite, program))
+        why = why_differs(natives, ours)
+    said['native_runs'] = len(natives)
+    said['cases'], said['passed_natively'] = cases(suite, natives[0])
+    said['passed_forwarded'] = cases(suite, ours)[1]
+    if why:
+        lines = [d for d in difflib.unified_diff(natives[0].lines, ours.lines, lineterm='', n=0)
+                 if not d.startswith(('---', '+++', '@@'))]
+        return dict(said, verdict='differs', why=why, difference=lines[:SHOWN])
+    why = failure(suite, natives[0])
+    return dict(said, verdict=FAILED, why=why + ', both ways') if why else dict(said, verdict='equal')
+
+
+def compare_all(suite, jobs):
+    programs = list(samples.programs(suite.out))
+    if jobs == 1:
+        return [compare(suite, p) for p in programs]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        tests = list(pool.map(lambda p: compare(suite, p), programs))
+    # Other processes on the device change what even a native program prints, so alone it counts.
+    return [compare(suite, p) if t['verdict'] == 'differs' else t for p, t in zip(programs, tests)]
+
+
+# --- Suites --------------------------------------------------------------------------
+
+
+def build(suite):
+    """Builds a suite, and returns the beginning of its part of the report."""
+    report = {'error': None, 'not_built': suite.left_out, 'tests': []}
+    print(f'{suite.name}: builds', file=sys.stderr)
+    try:
+        suite.recipe.build(suite)
+        if not any(samples.programs(suite.out)):
+            raise NotBuilt('it has no tests with these names')
+    except NotBuilt as e:
+        report['error'] = str(e)
+    return report
+
+
+def show(report):
+    count = {}
+    for name, r in report.items():
+        count[name] = [sum(t['verdict'] == v for t in r['tests']) for v in ('equal', 'differs', FAILED)]
+    print(f'{"suite":16}{"tests":>7}{"equal":>7}{"differ":>8}  {"failed natively too":>19}  cases: passed natively, forwarded')
+    for name, r in report.items():
+        if r['error']:
+            print(f'{name:16}  not run: {r["error"]}')
+        else:
+            equal, differ, failed = count[name]
+            of, native, ours = (sum(t.get(c, 0) for t in r['tests']) for c in CASES)
+            theirs = f'  {of}: {native}, {ours}' if of else ''
+            print(f'{name:16}{len(r["tests"]):7}{equal:7}{differ:8}  {failed:19}{theirs}')
+    for name, r in report.items():
+        for left_out in r['not_built']:
+            print(f'\n{name}: {left_out}')
+        for t in r['tests']:
+            if t['verdict'] != 'equal':
+                print(f'\n{name} {t["name"]}: {t["verdict"]}: {t["why"]}')
+                for line in t.get('difference', []):
+                    print(f'    {line[:300]}')
+
+
+def list_tests(suites, report):
+    for s in suites:
+        for p in samples.programs(s.out):
+            print(f'{s.name}\t{p[0]}')
+        if report[s.name]['error']:
+            print(f'error: {s.name}: {report[s.name]["error"]}', file=sys.stderr)
+
+
+def main():
+    args = arguments()
+    os.environ['WH_WORDS'] = args.only
+    os.environ['WH_ARCH'] = args.arch
+    samples.LIMIT = args.timeout
+    # The server is stopped whatever ends the script.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('error: ended by a signal'))
+    with tempfile.TemporaryDirectory() as folder:
+        work = os.path.abspath(args.work) if args.work else os.path.join(folder, 'work')
+        worlds = Worlds(args, folder)
+        suites = [Suite(args, n, work, importlib.import_module('recipe_' + n), worlds) for n in args.folders]
+        report = {s.name: build(s) for s in suites}
+        ready = [s for s in suites if not report[s.name]['error']]
+        if args.list:
+            list_tests(suites, report)
+        elif ready:
+            with worlds:
+                for s in ready:
+                    print(f'{s.name}: runs', file=sys.stderr)
+                    report[s.name]['tests'] = compare_all(s, args.jobs)
+    if args.json:
+        with open(args.json, 'w') as f:
+            json.dump({'backend': args.backend, 'arch': args.arch, 'suites': report}, f, indent=1)
+            f.write('\n')
+    if not args.list:
+        show(report)
+    bad = any(r['error'] or r['not_built'] or any(t['verdict'] == 'differs' for t in r['tests'])
+              for r in report.values())
+    sys.exit(1 if bad else 0)
+
+
+main()
