@@ -6,6 +6,9 @@
  * segregated fit), so allocating and freeing take constant time and no system call. A
  * three-level bitmap marks where blocks start. The block that holds an address is found by
  * the last set bit at or before its granule; pointers of kernels are checked in this way.
+ *
+ * Blocks of 1 MiB and more begin at a page, as those of NVIDIA's driver do. Programs count on
+ * it that divide such a block themselves.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -19,6 +22,8 @@
 #define NCLASSES	(40u * SUBS)
 #define LEVELS		6
 #define CHUNK_BITS	10
+#define PAGE		(4096 / SGPU_GRANULE)
+#define PAGED		((1u << 20) / SGPU_GRANULE)
 
 struct block {
 	struct block *prev, *next;	/* neighbours by address */
@@ -346,6 +351,38 @@ static bool split(struct block *b, size_t count)
 	return true;
 }
 
+/* Takes a block of @count granules out of the free ones. */
+static struct block *take(size_t count)
+{
+	bool paged = count >= PAGED;
+	struct block *b = free_find(count + (paged ? PAGE - 1 : 0));
+	size_t skip;
+
+	/* A block that is no larger will do if it begins at a page itself. */
+	if (!b && paged)
+		b = free_find(count);
+	if (!b)
+		return NULL;
+	skip = paged ? -b->start % PAGE : 0;
+	if (skip + count > b->count)
+		return NULL;
+	free_remove(b);
+	if (skip) {
+		if (!split(b, skip)) {
+			free_insert(b);
+			return NULL;
+		}
+		free_insert(b);
+		b = b->next;
+		free_remove(b);
+	}
+	if (!split(b, count)) {
+		free_insert(b);
+		return NULL;
+	}
+	return b;
+}
+
 CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 			struct sgpu_mempool *pool, uint64_t *addr)
 {
@@ -356,14 +393,9 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (granules > arena.free)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	b = free_find(granules);
+	b = take(granules);
 	if (!b)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	free_remove(b);
-	if (!split(b, granules)) {
-		free_insert(b);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	b->size = size;
 	b->kind = kind;
 	b->ctx = ctx;

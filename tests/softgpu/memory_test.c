@@ -116,6 +116,25 @@ static void whole_arena(void)
 	cuMemFree(more);
 }
 
+/* Taichi divides a block by pages and leaves no room for one that does not begin at a page. */
+static void pages(void)
+{
+	CUdeviceptr small = 0, large = 0, part;
+	size_t total;
+
+	cuMemGetInfo(NULL, &total);
+	cuMemAlloc(&small, 1);
+	ok(!cuMemAlloc(&large, 1 << 20) && large % 4096 == 0, "a_large_block_begins_at_a_page");
+	ok(!cuMemAlloc(&part, 512) && part > small && part < large,
+	   "what_lies_before_the_page_stays_free");
+	cuMemFree(large);
+	ok_eq(cuMemAlloc(&large, free_now() - 512), CUDA_ERROR_OUT_OF_MEMORY,
+	      "a_block_that_cannot_begin_at_a_page_is_refused");
+	cuMemFree(part);
+	cuMemFree(small);
+	ok_eq(free_now(), total, "blocks_at_pages_join_again");
+}
+
 static void fragments(void)
 {
 	static CUdeviceptr p[2000];
@@ -383,7 +402,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return keeps_books();
-	tap_plan(33);
+	tap_plan(37);
 	ok_eq(total_with("64M"), 64 << 20, "the_environment_sets_the_size");
 	ok_eq(total_with("1G"), 1 << 30, "sizes_have_units");
 	ok_eq(total_with("many"), -CUDA_ERROR_INVALID_VALUE,
@@ -401,6 +420,7 @@ int main(int argc, char **argv)
 	cuCtxSetCurrent(ctx);
 	random_use();
 	whole_arena();
+	pages();
 	fragments();
 	copies();
 	boxes();
