@@ -50,14 +50,14 @@ static void one_reg(struct ptx_ctx *c, enum reg_class rc)
 	s->rc = rc;
 }
 
-/* Parses a declaration after ".reg". */
+/*
+ * Parses a declaration after ".reg". A register of 8 bits is one of 16: PTX lets ld, st and cvt
+ * alone have it, and these take the low byte of a wider register.
+ */
 void parse_reg_decl(struct ptx_ctx *c)
 {
 	enum ptx_type t = want_type(c);
 
-	if (ptx_types[t].size == 1 && t != T_PRED)
-		ptx_fail(c, PTX_ERR_UNSUPPORTED, c->tok.line,
-			 "unsupported register type .%s", ptx_types[t].name);
 	do
 		one_reg(c, reg_class_of(t));
 	while (take_punct(c, ','));

@@ -140,6 +140,19 @@ static bool copied(const char *code, int bytes)
 	return good;
 }
 
+/* CUB loads bytes in this way. */
+static void byte_registers(void)
+{
+	ok(copied("{ .reg .u8 u; .reg .s8 s<2>; .reg .b8 b; ld.global.nc.u8 u, [%in]; "
+		  "ld.global.s8 s1, [%in+1]; ld.global.b8 b, [%in+2]; "
+		  "cvt.u16.u8 %h1, u; st.global.u8 [%o], %h1; st.global.s8 [%o+1], s1; "
+		  "st.global.b8 [%o+2], b; cvt.s32.s8 %i1, s1; shr.s32 %i1, %i1, 31; "
+		  "ld.global.s8 %i2, [%in+1]; shr.s32 %i2, %i2, 31; sub.s32 %i1, %i1, %i2; "
+		  "ld.global.u8 %i3, [%in+3]; cvt.u8.u32 u, %i3; cvt.u32.u8 %i4, u; "
+		  "add.u32 %i4, %i4, %i1; st.global.u8 [%o+3], %i4; }", 4),
+	   "registers_of_8_bits_are_loaded_converted_and_stored");
+}
+
 static void vectors(void)
 {
 	ok(copied("ld.global.v2.u8 {%h1, %h2}, [%in]; "
@@ -462,6 +475,7 @@ int main(void)
 {
 	seed_init();
 	widths();
+	byte_registers();
 	vectors();
 	forms();
 	generic();
