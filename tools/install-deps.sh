@@ -3,8 +3,9 @@
 # install-deps.sh [--list] [all|shm|demo|deb|none]: installs what a Debian 12 machine lacks to
 # build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`: those above
 # its line; `deb`: those of shm and its own), NVIDIA's compiler (get-nvcc.sh) and headers
-# (get-headers.sh; the demo needs none), and for `all` promtool (get-promtool.sh) and static
-# runtimes of other versions (get-runtimes.sh). If nothing is missing, it ends quickly.
+# (get-headers.sh; the demo needs none), and for `all` promtool (get-promtool.sh), static runtimes
+# of other versions (get-runtimes.sh) and Python packages (get-clients.sh). If nothing is missing,
+# it ends quickly.
 # `--list` only names the missing packages; `none` installs no packages.
 set -eu
 
@@ -79,3 +80,4 @@ fi
 [ "$group" = demo ] || "$here/get-headers.sh"
 [ "$group" != all ] || "$here/get-promtool.sh"
 [ "$group" != all ] || "$here/get-runtimes.sh"
+[ "$group" != all ] || "$here/get-clients.sh"
