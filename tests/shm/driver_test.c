@@ -137,6 +137,8 @@ static void test_proc_address(void)
 	   st == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "unknown_name_is_not_found");
 	ok(cuGetProcAddress("cuGreenCtxCreate", &old, 12000, 0, &st) == 0 && !old &&
 	   st == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, "newer_name_asks_for_a_newer_version");
+	ok(cuGetProcAddress("cuProfilerStart", &old, 13000, 0, &st) == 0 &&
+	   old == (void *)cuProfilerStart, "functions_of_the_profilers_header_are_found");
 	cuDriverGetVersion(&v);
 	ok_eq(cuGetProcAddress("cuMemAlloc", &old, v + 10, 0, &st), CUDA_ERROR_INVALID_VALUE,
 	      "version_that_the_driver_has_not_is_refused");
@@ -179,7 +181,7 @@ static void test_fork(void)
 
 int main(void)
 {
-	tap_plan(39);
+	tap_plan(40);
 	test_before_init();
 	test_device();
 	test_context();
