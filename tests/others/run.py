@@ -111,7 +111,10 @@ class Worlds:
         wheels = sorted(p for s in site_packages(args.python) for p in glob.glob(s + '/nvidia/*/lib'))
         libraries = ':'.join([p for p in args.libraries.split(':') if p] + wheels)
         self.libraries = libraries
-        path = [p for p in (libraries, base.get('LD_LIBRARY_PATH')) if p]
+        # Programs that nvcc links with the shared runtime find it natively, too.
+        nvcc = shutil.which('nvcc')
+        toolkit = nvcc and os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), 'lib64')
+        path = [p for p in (libraries, base.get('LD_LIBRARY_PATH'), toolkit) if p]
         self.plain = dict(base, WORMHOLE_DIR=os.path.join(folder, 'server'))
         if path:
             self.plain['LD_LIBRARY_PATH'] = ':'.join(path)
