@@ -57,22 +57,34 @@ void wh_range_remove(CUdeviceptr start)
 	pthread_rwlock_unlock(&range_lock);
 }
 
-size_t wh_range_left(CUdeviceptr p)
+bool wh_range_has(CUdeviceptr p)
 {
-	size_t left = 0;
+	bool found;
 	size_t i;
 
 	pthread_rwlock_rdlock(&range_lock);
 	i = above(p);
-	if (i && p - range[i - 1].start < range[i - 1].size)
-		left = range[i - 1].size - (p - range[i - 1].start);
+	found = i && p - range[i - 1].start < range[i - 1].size;
 	pthread_rwlock_unlock(&range_lock);
-	return left;
+	return found;
 }
 
-bool wh_range_has(CUdeviceptr p)
+/*
+ * A range that ended with its context is still in the list, and may lie inside a newer one. So the
+ * one that reaches furthest counts.
+ */
+size_t wh_range_left(CUdeviceptr p)
 {
-	return wh_range_left(p);
+	size_t left = 0, at, i;
+
+	pthread_rwlock_rdlock(&range_lock);
+	for (i = above(p); i--; ) {
+		at = p - range[i].start;
+		if (at < range[i].size && range[i].size - at > left)
+			left = range[i].size - at;
+	}
+	pthread_rwlock_unlock(&range_lock);
+	return left;
 }
 
 /* --- Where device addresses come from -------------------------------------------- */

@@ -136,7 +136,7 @@ static inline bool wh_in_data(const void *p, size_t n)
 /* ranges.c: which addresses are the device's. */
 void wh_range_add(CUdeviceptr start, size_t size);
 void wh_range_remove(CUdeviceptr start);
-/* Returns the bytes from p to the end of its range; 0: it is in none. */
+/* Returns the bytes from p to where its range ends at the latest; 0: it is in none. */
 size_t wh_range_left(CUdeviceptr p);
 
 /*
