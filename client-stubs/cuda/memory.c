@@ -56,6 +56,7 @@ static CUresult alloc(void **pp, size_t size, unsigned int flags, bool managed)
 	return res;
 }
 
+/* Pinned memory of no bytes is nothing, and a success. */
 static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool managed)
 {
 	CUresult res = usable();
@@ -63,8 +64,12 @@ static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool mana
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	if (!pp || !size)
+	if (!pp || (!size && managed))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!size) {
+		*pp = NULL;
+		return CUDA_SUCCESS;
+	}
 	res = alloc(&p, size, flags, managed);
 	if (res == CUDA_SUCCESS)
 		*pp = p;
@@ -103,20 +108,9 @@ void wh_pinned_free(void *p)
 	wh_thread.capture_mode = mode;
 }
 
-/* Pinned memory of no bytes is nothing, and a success. Each block is portable and mapped. */
-static CUresult pinned_alloc(void **pp, size_t size, unsigned int flags)
-{
-	CUresult res = usable();
-
-	if (res != CUDA_SUCCESS || !pp || size)
-		return host_alloc(pp, size, flags | CU_MEMHOSTALLOC_DEVICEMAP, false);
-	*pp = NULL;
-	return CUDA_SUCCESS;
-}
-
 CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
-	return pinned_alloc(pp, bytesize, 0);
+	return host_alloc(pp, bytesize, 0, false);
 }
 
 CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
@@ -124,7 +118,7 @@ CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
 	return cuMemAllocHost_v2(pp, bytesize);
 }
 
-/* CUDA allows to give more than the flags say. */
+/* Each block is portable and mapped, whatever the flags say: CUDA allows to give more. */
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
 	const unsigned int known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
@@ -132,7 +126,7 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 
 	if (Flags & ~known)
 		return CUDA_ERROR_INVALID_VALUE;
-	return pinned_alloc(pp, bytesize, Flags);
+	return host_alloc(pp, bytesize, Flags, false);
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
