@@ -12,18 +12,10 @@ export WH_TEST_DEVICE
 . "$WH_TOP/tests/gpu/gpu.sh"
 asks=$WH_BUILD/tests/softgpu/answers
 need_built "$asks"
+known=$WH_TOP/tests/shm/answers.forwarded
 
-# section NAME FILE prints one section of a record.
-section() {
-	awk -v want="[$1]" '/^\[/ { on = ($0 == want); next } on' "$2"
-}
-# differences WORLD SECTION prints what is neither equal nor known.
-differences() {
-	section "$2" "$WH_TOP/tests/shm/answers.forwarded" | grep '^[<>]' >"$world_dir/known"
-	section "$2" "$world_dir/native" >"$world_dir/a"
-	section "$2" "$world_dir/$1" >"$world_dir/b"
-	diff "$world_dir/a" "$world_dir/b" | grep '^[<>]' | diff "$world_dir/known" -
-}
+answers_dir=$world_dir
+. "$WH_TOP/tests/softgpu/answers.sh"
 
 in_world native shared "$asks" >"$world_dir/native" 2>/dev/null
 sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$world_dir/native")
@@ -31,6 +23,7 @@ plan $(($(echo "$sections" | wc -l) + 1))
 in_world shm shared "$asks" >"$world_dir/shm" 2>/dev/null
 ok a_thousand_answers_are_asked_for test "$(grep -c ' = ' "$world_dir/native")" -ge 1000
 for s in $sections; do
-	is "answers_of_${s}_are_the_drivers" "$(differences shm "$s")" ""
+	is "answers_of_${s}_are_the_drivers" \
+		"$(differences "$s" "$world_dir/native" "$world_dir/shm" "$known")" ""
 done
 finish

@@ -9,31 +9,15 @@
 here=$WH_TOP/tests/softgpu
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-n=0
-bad=0
+answers_dir=$tmp
+. "$WH_TOP/tests/tap.sh"
+. "$here/answers.sh"
 
-# section NAME FILE prints one section of a record.
-section() {	# section NAME FILE
-	awk -v want="[$1]" '/^\[/ { on = ($0 == want); next } on' "$2"
-}
-
-"$WH_BUILD/tests/softgpu/answers" > "$tmp/out" 2> "$tmp/err"
+"$WH_BUILD/tests/softgpu/answers" >"$tmp/out" 2>/dev/null
 sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$here/answers.ref")
-
-echo "TAP version 13"
-echo "1..$(echo "$sections" | wc -l)"
+plan "$(echo "$sections" | wc -l)"
 for s in $sections; do
-	n=$((n + 1))
-	section "$s" "$here/answers.ref" > "$tmp/ref"
-	section "$s" "$tmp/out" > "$tmp/got"
-	section "$s" "$here/answers.known" | grep '^[<>]' > "$tmp/known"
-	diff "$tmp/ref" "$tmp/got" | grep '^[<>]' > "$tmp/diff"
-	if cmp -s "$tmp/known" "$tmp/diff"; then
-		echo "ok $n - answers_of_${s}_are_those_of_the_driver"
-		continue
-	fi
-	bad=1
-	echo "not ok $n - answers_of_${s}_are_those_of_the_driver"
-	diff "$tmp/known" "$tmp/diff" | sed 's/^/# /'
+	is "answers_of_${s}_are_those_of_the_driver" \
+		"$(differences "$s" "$here/answers.ref" "$tmp/out" "$here/answers.known")" ""
 done
-exit $bad
+finish
