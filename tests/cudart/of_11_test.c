@@ -63,57 +63,11 @@ static void test_device(void)
 	   "a_device_is_found_by_the_fields_of_11_alone");
 }
 
-static void test_old_names(void)
+static void test_profiler(void)
 {
-	size_t heap = 0, again = 1;
-	enum cudaFuncCache config;
-	double d = 1.5;
-
-	ok_err(cudaThreadSynchronize(), cudaSuccess, "a_thread_synchronises");
-	ok(!cudaThreadGetLimit(&heap, cudaLimitMallocHeapSize) &&
-	   !cudaDeviceGetLimit(&again, cudaLimitMallocHeapSize) && heap == again,
-	   "a_threads_limit_is_the_devices");
-	ok_err(cudaThreadSetLimit(cudaLimitMallocHeapSize, heap), cudaSuccess, "a_threads_limit_is_set");
-	ok(!cudaThreadSetCacheConfig(cudaFuncCachePreferNone) && !cudaThreadGetCacheConfig(&config),
-	   "a_threads_cache_is_set_and_told");
-	ok(!cudaSetDoubleForDevice(&d) && !cudaSetDoubleForHost(&d) && d == 1.5,
-	   "a_double_stays_as_it_is");
 	ok_err(cudaProfilerInitialize("", "", 1), cudaErrorNotSupported,
 	       "the_profilers_settings_are_refused");
 	cudaGetLastError();
-}
-
-/* --- Memory --------------------------------------------------------------------------------- */
-
-static void test_pointers(void)
-{
-	GUARDED(struct cudaPointerAttributes) a;
-	void *p;
-
-	FILL(a);
-	NEED(cudaMalloc(&p, 4096));
-	ok_err(cudaPointerGetAttributes(&a.it, p), cudaSuccess, "a_pointer_has_attributes");
-	ok(a.it.type == cudaMemoryTypeDevice && a.it.devicePointer == p, "they_are_right");
-	ok(KEPT(a), "nothing_is_written_behind_the_attributes");
-	NEED(cudaFree(p));
-}
-
-static void test_managed(void)
-{
-	int *m;
-
-	NEED(cudaMallocManaged((void **)&m, 4096, cudaMemAttachGlobal));
-	m[0] = 3;
-	ok_err(cudaMemAdvise(m, 4096, cudaMemAdviseSetPreferredLocation, 0), cudaSuccess,
-	       "a_device_is_preferred");
-	ok_err(cudaMemAdvise(m, 4096, cudaMemAdviseSetAccessedBy, cudaCpuDeviceId), cudaSuccess,
-	       "the_host_is_named_by_its_number");
-	ok_err(cudaMemPrefetchAsync(m, 4096, 0, NULL), cudaSuccess, "memory_is_brought_to_a_device");
-	ok_err(cudaMemPrefetchAsync(m, 4096, cudaCpuDeviceId, NULL), cudaSuccess,
-	       "memory_is_brought_to_the_host");
-	NEED(cudaDeviceSynchronize());
-	ok_eq(m[0], 3, "the_memory_has_kept_its_value");
-	NEED(cudaFree(m));
 }
 
 /* --- Textures -------------------------------------------------------------------------------- */
@@ -350,9 +304,10 @@ static void test_entry_points(void)
 
 int main(void)
 {
-	tap_plan(62);
+	tap_plan(63);
 	test_device();
 	test_old_names();
+	test_profiler();
 	test_pointers();
 	test_managed();
 	test_objects();

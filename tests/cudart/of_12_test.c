@@ -52,57 +52,16 @@ static void test_device(void)
 	ok(!cudaChooseDevice(&device, &want) && device == 0, "a_device_is_found_by_its_properties");
 }
 
-static void test_old_names(void)
-{
-	size_t heap = 0, again = 1;
-	enum cudaFuncCache config;
-	double d = 1.5;
-
-	ok_err(cudaThreadSynchronize(), cudaSuccess, "a_thread_synchronises");
-	ok(!cudaThreadGetLimit(&heap, cudaLimitMallocHeapSize) &&
-	   !cudaDeviceGetLimit(&again, cudaLimitMallocHeapSize) && heap == again,
-	   "a_threads_limit_is_the_devices");
-	ok_err(cudaThreadSetLimit(cudaLimitMallocHeapSize, heap), cudaSuccess, "a_threads_limit_is_set");
-	ok(!cudaThreadSetCacheConfig(cudaFuncCachePreferNone) && !cudaThreadGetCacheConfig(&config),
-	   "a_threads_cache_is_set_and_told");
-	ok(!cudaSetDoubleForDevice(&d) && !cudaSetDoubleForHost(&d) && d == 1.5,
-	   "a_double_stays_as_it_is");
-}
-
 /* --- Memory --------------------------------------------------------------------------------- */
 
-static void test_pointers(void)
+static void test_prefetch_by_place(void)
 {
-	GUARDED(struct cudaPointerAttributes) a;
-	void *p;
-
-	FILL(a);
-	NEED(cudaMalloc(&p, 4096));
-	ok_err(cudaPointerGetAttributes(&a.it, p), cudaSuccess, "a_pointer_has_attributes");
-	ok(a.it.type == cudaMemoryTypeDevice && a.it.devicePointer == p, "they_are_right");
-	ok(KEPT(a), "nothing_is_written_behind_the_attributes");
-	ok_err(cudaPointerGetAttributes(NULL, p), cudaErrorInvalidValue, "no_struct_is_refused");
-	cudaGetLastError();
-	NEED(cudaFree(p));
-}
-
-static void test_managed(void)
-{
+	struct cudaMemLocation device = { .type = cudaMemLocationTypeDevice };
 	int *m;
 
 	NEED(cudaMallocManaged((void **)&m, 4096, cudaMemAttachGlobal));
-	m[0] = 3;
-	ok_err(cudaMemAdvise(m, 4096, cudaMemAdviseSetPreferredLocation, 0), cudaSuccess,
-	       "a_device_is_preferred");
-	ok_err(cudaMemAdvise(m, 4096, cudaMemAdviseSetAccessedBy, cudaCpuDeviceId), cudaSuccess,
-	       "the_host_is_named_by_its_number");
-	ok_err(cudaMemPrefetchAsync(m, 4096, 0, NULL), cudaSuccess, "memory_is_brought_to_a_device");
-	ok_err(cudaMemPrefetchAsync(m, 4096, cudaCpuDeviceId, NULL), cudaSuccess,
-	       "memory_is_brought_to_the_host");
-	ok_err(cudaMemPrefetchAsync_v2(m, 4096, (struct cudaMemLocation) {
-		.type = cudaMemLocationTypeDevice }, 0, NULL), cudaSuccess, "the_second_form_works");
-	NEED(cudaDeviceSynchronize());
-	ok_eq(m[0], 3, "the_memory_has_kept_its_value");
+	ok_err(cudaMemPrefetchAsync_v2(m, 4096, device, 0, NULL), cudaSuccess,
+	       "the_second_form_works");
 	NEED(cudaFree(m));
 }
 
@@ -297,6 +256,7 @@ int main(void)
 	test_old_names();
 	test_pointers();
 	test_managed();
+	test_prefetch_by_place();
 	test_batch();
 	test_textures();
 	test_kernels();
