@@ -3,9 +3,32 @@
  * cuDNN in the worker: versions, parameters of fused operations, and the bounds of host arrays
  * whose length a descriptor gives.
  */
+#include <dlfcn.h>
+#include <stdio.h>
+
 #include "gen_cudnn_server.h"
 
 /* --- The library -------------------------------------------------------------- */
+
+/*
+ * cuDNN compiles some of its kernels by the NVRTC of its CUDA version, which it opens by its name
+ * alone. Wheels for CUDA 12 have it in a folder where cuDNN does not look: the frameworks that they
+ * are made for have opened it before. So the worker opens it.
+ */
+void wh_loaded_cudnn(struct wh_session *s, void *table)
+{
+	const struct wh_cudnn_functions *l = table;
+	char name[32], room[4096];
+	const char *file;
+
+	(void)s;
+	if (!l->cudnnGetCudartVersion)
+		return;
+	snprintf(name, sizeof(name), "libnvrtc.so.%zu", l->cudnnGetCudartVersion() / 1000);
+	file = wh_library_in_folders(name, room, sizeof(room));
+	if (file)
+		dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+}
 
 int32_t wh_do_whCudnnInfo(struct wh_session *s, struct wh_frame *f)
 {

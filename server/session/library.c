@@ -43,15 +43,14 @@ const char *wh_library_named(const struct wh_library *lib)
 	return file && *file ? file : NULL;
 }
 
-/* Returns the file from the first of the folders that has it; colons are between the folders. */
-static const char *in_folders(const char *soname, char *room, size_t size)
+const char *wh_library_in_folders(const char *name, char *room, size_t size)
 {
 	const char *list = getenv("WORMHOLE_LIB_PATH");
 	size_t n;
 
-	for (; soname && list && *list; list += n + (list[n] == ':')) {
+	for (; name && list && *list; list += n + (list[n] == ':')) {
 		n = strcspn(list, ":");
-		if (n && snprintf(room, size, "%.*s/%s", (int)n, list, soname) < (int)size &&
+		if (n && snprintf(room, size, "%.*s/%s", (int)n, list, name) < (int)size &&
 		    access(room, R_OK) == 0)
 			return room;
 	}
@@ -70,9 +69,9 @@ static uint32_t major_of(const char *soname)
 static const char *of_major(const struct wh_library *lib, uint32_t wish, char *room, size_t size)
 {
 	bool older = lib->older && wish >> 24 == major_of(lib->older);
-	const char *file = in_folders(older ? lib->older : lib->soname, room, size);
+	const char *file = wh_library_in_folders(older ? lib->older : lib->soname, room, size);
 
-	return file ? file : in_folders(older ? lib->soname : lib->older, room, size);
+	return file ? file : wh_library_in_folders(older ? lib->soname : lib->older, room, size);
 }
 
 static const char *find(const struct wh_library *lib, uint32_t wish, char *room, size_t size)

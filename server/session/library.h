@@ -67,6 +67,11 @@ const char *wh_library_named(const struct wh_library *lib);
 bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
 		     size_t err_size);
 /*
+ * Writes the path of the file of this name into `room`, from the first folder of
+ * $WORMHOLE_LIB_PATH that has it, and returns it; or NULL.
+ */
+const char *wh_library_in_folders(const char *name, char *room, size_t size);
+/*
  * Opens the files that the library at this path looks for by name. Call it before the library is
  * opened.
  */

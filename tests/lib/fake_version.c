@@ -2,7 +2,7 @@
 /*
  * A cuDNN 9 that does nothing but say its version. As in NVIDIA's, its number comes from
  * a part (libcudnn_graph.so.9, made of this file with MINOR), which it looks for by name.
- * The patch number is 3 where a cublasLt is in the process, else 2.
+ * The patch number is 3 where a cublasLt is in the process, 4 where an NVRTC is, else 2.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -34,6 +34,8 @@ static int minor(void)
 
 static int patch(void)
 {
+	if (dlopen("libnvrtc.so.13", RTLD_LAZY | RTLD_NOLOAD))
+		return 4;
 	return dlopen("libcublasLt.so.13", RTLD_LAZY | RTLD_NOLOAD) ? 3 : 2;
 }
 

@@ -27,7 +27,7 @@ wheel() {
 says() { grep -q "$1" "$2" || { sed 's/^/# /' "$2"; false; }; }
 
 echo "TAP version 13"
-echo "1..29"
+echo "1..30"
 
 start_server --lib-path "$old:$tmp/nothing:$new"
 says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"
@@ -66,6 +66,10 @@ stop_server
 start_server --lib-path "$new:$bin/versions/0"
 [ "$(got A=)" = 91903 ]
 point "with_a_library_of_another_folder_that_it_looks_for"
+stop_server
+start_server --lib-path "$new:$bin/versions/1"
+[ "$(got A=)" = 91904 ]
+point "cudnn_has_the_compiler_of_its_cuda_version"
 stop_server
 start_server --lib-path "$old:$new"
 
