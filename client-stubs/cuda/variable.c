@@ -53,9 +53,16 @@ static CUresult get(uint32_t kind, void *owner, const char *name, CUdeviceptr *d
 	return CUDA_SUCCESS;
 }
 
+/* What is not found has no address and no size. The driver says so even where it refuses a call. */
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
-	return get(WH_GLOBAL_MODULE, hmod, name, dptr, bytes);
+	CUresult res = get(WH_GLOBAL_MODULE, hmod, name, dptr, bytes);
+
+	if (res != CUDA_SUCCESS && dptr)
+		*dptr = 0;
+	if (res != CUDA_SUCCESS && bytes)
+		*bytes = 0;
+	return res;
 }
 
 CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
