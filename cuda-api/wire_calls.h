@@ -432,6 +432,43 @@ struct wh_rsp_whOutput {
 
 /* --- Questions whose answer has no fixed shape ------------------------------------ */
 
+/*
+ * Returns the bytes that an attribute of a pointer has in the program's memory, by cuda.h. 0: it
+ * is not served, since it might be a handle or an address.
+ */
+static inline uint32_t wh_pointer_attribute_bytes(CUpointer_attribute a)
+{
+	switch (a) {
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		return sizeof(uint32_t);
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+		return sizeof(uint8_t);	/* a bool */
+	/* Handles, which are translated; addresses of the client; sizes and numbers. */
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+		return sizeof(uint64_t);
+	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:	/* holds addresses of the server's kernel driver */
+		break;
+	}
+	return 0;
+}
+
 struct wh_req_cuPointerGetAttribute {
 	struct wh_req hdr;
 	uint64_t ptr;

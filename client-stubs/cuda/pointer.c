@@ -111,27 +111,22 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 	return ask(data, attribute, ptr);
 }
 
-/* Memory that is only the program's has its own address as that of the host. */
-static void clear(void *data, CUpointer_attribute a, CUdeviceptr ptr)
+/*
+ * Memory that is only the program's has its own address as that of the host. All else that does
+ * not apply is 0, in the width of the attribute.
+ */
+static CUresult clear(void *data, CUpointer_attribute a, CUdeviceptr ptr)
 {
-	switch (a) {
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned int *)data = 0;
-		return;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = -2;
-		return;
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-	case CU_POINTER_ATTRIBUTE_MAPPED:
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		*(unsigned char *)data = 0;
-		return;
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		*(void **)data = wh_range_has(ptr) ? NULL : (void *)ptr;
-		return;
-	default:
-		*(void **)data = NULL;
-	}
+	uint32_t bytes = wh_pointer_attribute_bytes(a);
+
+	if (!bytes)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	memset(data, 0, bytes);
+	if (a == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+		*(int *)data = CU_DEVICE_INVALID;
+	else if (a == CU_POINTER_ATTRIBUTE_HOST_POINTER && !wh_range_has(ptr))
+		*(void **)data = (void *)ptr;
+	return CUDA_SUCCESS;
 }
 
 /* Is it an attribute that this form has an answer for, whatever the pointer is? */
@@ -155,8 +150,8 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 			return CUDA_ERROR_INVALID_VALUE;
 		res = cuPointerGetAttribute(data[i], attributes[i], ptr);
 		if (res == CUDA_ERROR_INVALID_VALUE && data[i])
-			clear(data[i], attributes[i], ptr);
-		else if (res != CUDA_SUCCESS)
+			res = clear(data[i], attributes[i], ptr);
+		if (res != CUDA_SUCCESS)
 			return res;
 	}
 	return CUDA_SUCCESS;

@@ -5,40 +5,6 @@
  */
 #include "session/handler.h"
 
-/* Returns the size of an attribute. 0: it is not listed, so it might be a handle or an address. */
-static uint32_t attribute_bytes(CUpointer_attribute a)
-{
-	switch (a) {
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-		return sizeof(uint32_t);
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-	case CU_POINTER_ATTRIBUTE_MAPPED:
-	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-		return sizeof(uint8_t);	/* the driver writes a bool, checked below */
-	/* Handles, which are translated; addresses of the client; sizes and numbers. */
-	case CU_POINTER_ATTRIBUTE_CONTEXT:
-	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		return sizeof(uint64_t);
-	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:	/* holds addresses of the server's kernel driver */
-		break;
-	}
-	return 0;
-}
-
 /* Returns what the driver answers for an attribute that it does not know. */
 static CUresult no_attribute(CUpointer_attribute a)
 {
@@ -59,7 +25,7 @@ CUresult wh_do_cuPointerGetAttribute(struct wh_session *s, struct wh_frame *f)
 	if (f->req_size < sizeof(*q))
 		return CUDA_ERROR_INVALID_VALUE;
 	a = (CUpointer_attribute)q->attribute;
-	r->bytes = attribute_bytes(a);
+	r->bytes = wh_pointer_attribute_bytes(a);
 	if (!r->bytes)
 		return no_attribute(a);
 	res = wh_reach(s, q->ptr, 1);

@@ -33,17 +33,18 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 			return CUDA_ERROR_INVALID_VALUE;
 		return PUT(void *, (uintptr_t)addr);
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		return PUT(unsigned int, r->sync);
+		return PUT(bool, r->sync);
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		return PUT(unsigned long long, r->id);
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		return PUT(unsigned int, sgpu_is_managed(r->kind));
+		return PUT(bool, sgpu_is_managed(r->kind));
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		return PUT(unsigned int, r->kind == SGPU_MEM_DEVICE);
+		return PUT(bool, r->kind == SGPU_MEM_DEVICE);
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		return PUT(int, 0);
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-		return PUT(unsigned int, 0);
+		return PUT(bool, false);
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 		return PUT(CUdeviceptr, r->base);
@@ -51,7 +52,7 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
 		return PUT(size_t, r->size);
 	case CU_POINTER_ATTRIBUTE_MAPPED:
-		return PUT(unsigned int, 1);
+		return PUT(bool, true);
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
 		return PUT(unsigned long long, CU_MEM_HANDLE_TYPE_NONE);
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
@@ -103,14 +104,15 @@ static CUresult answer_none(uint64_t addr, CUpointer_attribute which, void *out)
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:	/* NULL for device memory */
 		return PUT(uint64_t, sgpu_mem_in_arena(addr) ? 0 : addr);
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		return PUT(unsigned int, 0);
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-		return PUT(unsigned int, 0);
+		return PUT(bool, false);
 	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
