@@ -166,6 +166,8 @@ static CUresult host_free(void *p, bool managed)
 			return CUDA_ERROR_NOT_PERMITTED;
 		wh_far_empty(p, b.size);
 	}
+	if (managed)
+		wh_hints_end(&b);
 	wh_data_free(p);
 	return res;
 }
@@ -230,8 +232,6 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *pdptr, void *p, unsigned int 
 	return wh_refuse("cuMemHostGetDevicePointer");
 }
 
-/* --- Ranges and hints -------------------------------------------------------------------- */
-
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
 	struct wh_block b;
@@ -243,131 +243,6 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 	if (psize)
 		*psize = b.asked;
 	return CUDA_SUCCESS;
-}
-
-static bool managed_block(CUdeviceptr p, struct wh_block *b)
-{
-	return wh_client.state == WH_READY && wh_data_block((void *)p, b) && b->managed;
-}
-
-/*
- * Managed memory of ours is where it is, so that hints have no effect. They are refused where the
- * driver refuses them (tests/softgpu/answers.ref).
- */
-static bool is_part(const struct wh_block *b, CUdeviceptr p, size_t count)
-{
-	return count && count <= b->asked - (p - (uintptr_t)b->start);
-}
-
-static bool is_device(int number)
-{
-	int devices = 0;
-
-	return number >= 0 && cuDeviceGetCount(&devices) == CUDA_SUCCESS && number < devices;
-}
-
-/* Advice that is about no place takes any. */
-static CUresult advise(const struct wh_block *b, CUdeviceptr p, size_t count, CUmem_advise advice,
-		       bool place)
-{
-	bool anywhere = advice == CU_MEM_ADVISE_SET_READ_MOSTLY ||
-			advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY ||
-			advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
-
-	if (!is_part(b, p, count) || advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
-	    advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
-		return CUDA_ERROR_INVALID_VALUE;
-	return anywhere || place ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
-{
-	struct wh_block b;
-
-	if (!managed_block(devPtr, &b))
-		return wh_raw_cuMemAdvise(devPtr, count, advice, device);
-	return advise(&b, devPtr, count, advice, device == CU_DEVICE_CPU || is_device(device));
-}
-
-CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
-			CUmemLocation location)
-{
-	struct wh_block b;
-
-	if (!managed_block(devPtr, &b))
-		return wh_raw_cuMemAdvise_v2(devPtr, count, advice, location);
-	return advise(&b, devPtr, count, advice,
-		      location.type != CU_MEM_LOCATION_TYPE_DEVICE || is_device(location.id));
-}
-
-static CUresult prefetch(const struct wh_block *b, CUdeviceptr p, size_t count, bool place)
-{
-	if (!place)
-		return CUDA_ERROR_INVALID_DEVICE;
-	return is_part(b, p, count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
-{
-	struct wh_block b;
-
-	if (!managed_block(devPtr, &b))
-		return wh_raw_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream);
-	return prefetch(&b, devPtr, count, dstDevice == CU_DEVICE_CPU || is_device(dstDevice));
-}
-
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
-			       unsigned int flags, CUstream hStream)
-{
-	struct wh_block b;
-
-	if (!managed_block(devPtr, &b))
-		return wh_raw_cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream);
-	if (flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	return prefetch(&b, devPtr, count,
-			location.type != CU_MEM_LOCATION_TYPE_DEVICE || is_device(location.id));
-}
-
-CUresult cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
-				 CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
-				 size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
-{
-	size_t i, loc = 0;
-	CUresult res = CUDA_SUCCESS;
-
-	if (!dptrs || !sizes || !prefetchLocs || !prefetchLocIdxs || !numPrefetchLocs || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; i < count && res == CUDA_SUCCESS; i++) {
-		while (loc + 1 < numPrefetchLocs && prefetchLocIdxs[loc + 1] <= i)
-			loc++;
-		res = cuMemPrefetchAsync_v2(dptrs[i], sizes[i], prefetchLocs[loc], 0, hStream);
-	}
-	return res;
-}
-
-CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
-				unsigned int flags)
-{
-	struct wh_block b;
-
-	if (!managed_block(dptr, &b))
-		return wh_raw_cuStreamAttachMemAsync(hStream, dptr, length, flags);
-	return flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
-	       flags == CU_MEM_ATTACH_SINGLE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes,
-				 size_t numAttributes, CUdeviceptr devPtr, size_t count)
-{
-	CUresult res = CUDA_SUCCESS;
-	size_t i;
-
-	if (!data || !dataSizes || !attributes)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; i < numAttributes && res == CUDA_SUCCESS; i++)
-		res = cuMemRangeGetAttribute(data[i], dataSizes[i], attributes[i], devPtr, count);
-	return res;
 }
 
 /* --- Pools: the first three attributes are int, the others 64 bits ------------------------ */

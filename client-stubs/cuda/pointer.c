@@ -156,37 +156,3 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 	}
 	return CUDA_SUCCESS;
 }
-
-/* --- Ranges: answers that hold device numbers -------------------------------------- */
-
-static bool names_device(CUmem_range_attribute type, CUdeviceptr p, size_t count)
-{
-	unsigned int kind;
-
-	return wh_raw_cuMemRangeGetAttribute(&kind, sizeof(kind), type, p, count) ==
-	       CUDA_SUCCESS && kind == CU_MEM_LOCATION_TYPE_DEVICE;
-}
-
-CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute,
-				CUdeviceptr devPtr, size_t count)
-{
-	CUresult res = wh_raw_cuMemRangeGetAttribute(data, dataSize, attribute, devPtr, count);
-	size_t i, numbers = 0;
-	int *dev = data;
-
-	if (res != CUDA_SUCCESS)
-		return res;
-	if (attribute == CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION ||
-	    attribute == CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY ||
-	    attribute == CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION)
-		numbers = dataSize / sizeof(*dev);
-	else if ((attribute == CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID &&
-		  names_device(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, devPtr, count)) ||
-		 (attribute == CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID &&
-		  names_device(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE, devPtr, count)))
-		numbers = 1;
-	for (i = 0; i < numbers; i++)
-		if (wh_device_shown(&dev[i], dev[i]) != CUDA_SUCCESS)
-			dev[i] = CU_DEVICE_INVALID;
-	return CUDA_SUCCESS;
-}

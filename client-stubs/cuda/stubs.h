@@ -101,6 +101,9 @@ bool wh_data_block(const void *p, struct wh_block *out);
 /* Returns a number for a new block. The driver's own numbers are far below. */
 uint64_t wh_block_id(void);
 
+/* hints.c: the managed block has ended. */
+void wh_hints_end(const struct wh_block *b);
+
 /* register.c: memory that the program registers. */
 bool wh_registered_block(const void *p, struct wh_block *out);
 /* Is all of it at the same address in the worker? */

@@ -298,6 +298,9 @@ static inline bool sgpu_is_managed(enum sgpu_kind kind)
 	return kind == SGPU_MEM_MANAGED || kind == SGPU_MEM_MODULE_MANAGED;
 }
 
+/* hints.c: managed memory has ended. */
+void sgpu_hints_end(uint64_t base, uint64_t size);
+
 CUresult sgpu_mem_init(size_t total, bool prefault);
 uint64_t sgpu_mem_total(void);
 uint64_t sgpu_mem_free_bytes(void);

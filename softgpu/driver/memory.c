@@ -428,6 +428,11 @@ static void join_next(struct block *b)
 	block_free(gone);
 }
 
+static uint64_t block_base(const struct block *b)
+{
+	return (uintptr_t)arena.base + b->start * SGPU_GRANULE;
+}
+
 static void release(struct block *b)
 {
 	arena.free += b->count;
@@ -439,6 +444,8 @@ static void release(struct block *b)
 	if (b->shared)
 		arena.shared[b->shared - 1] = 0;
 	b->shared = 0;
+	if (sgpu_is_managed(b->kind))
+		sgpu_hints_end(block_base(b), b->size);
 	b->size = 0;
 	if (b->next && !b->next->size) {
 		free_remove(b->next);
@@ -535,11 +542,6 @@ uint64_t sgpu_mem_export(uint64_t addr)
 		b->shared = i + 1;
 	}
 	return sgpu_mem_total() + (b->shared - 1) * sizeof(uint64_t);
-}
-
-static uint64_t block_base(const struct block *b)
-{
-	return (uintptr_t)arena.base + b->start * SGPU_GRANULE;
 }
 
 CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds)

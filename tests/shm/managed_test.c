@@ -270,12 +270,15 @@ static void test_array(const struct module *m)
 static void test_hints(const struct module *m)
 {
 	CUmemLocation dev = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+	int where = 77;
 
 	*m->a = 20;
 	ok(cuMemPrefetchAsync((CUdeviceptr)m->a, 4, dev, 0, NULL) == 0 &&
 	   cuMemAdvise((CUdeviceptr)m->a, 4, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, dev) == 0 &&
 	   cuStreamAttachMemAsync(NULL, (CUdeviceptr)m->a, 0, CU_MEM_ATTACH_GLOBAL) == 0,
 	   "hints_are_taken");
+	ok(cuMemRangeGetAttribute(&where, sizeof(where), CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+				  (CUdeviceptr)m->a, 4) == 0 && where == 0, "and_read_back");
 	ok(run(m->inc, NULL, NULL) == 0 && cuCtxSynchronize() == 0 && *m->a == 21, "and_change_nothing");
 }
 
@@ -497,7 +500,7 @@ int main(void)
 	struct module m;
 
 	one_process = !transport || !strcmp(transport, "loopback");
-	tap_plan(54);
+	tap_plan(55);
 	begin();
 	open_module(&m);
 	test_addresses(&m);
