@@ -250,6 +250,14 @@ def _read(path):
     return lists, exact, patterns, profile
 
 
+def driver_header():
+    """Returns what cuda.h declares, and the functions for graphics. These are refused, so that their names will do."""
+    header = headers.parse(headers.driver_source())
+    for name in headers.graphics_names():
+        header.functions[name] = headers.Function(name, header.functions['cuInit'].result, [])
+    return header
+
+
 def library_header(profile):
     """Reads the library's own declarations, as C++, which has more of them (those with __half)."""
     extra = os.environ.get('LIB_INC') or headers.build_folder() + '/headers'
@@ -261,8 +269,7 @@ def library_header(profile):
 class Describer:
     def __init__(self, path):
         self.lists, self.exact, self.patterns, self.profile = _read(path)
-        self.header = (headers.parse(headers.driver_source()) if self.profile.driver else
-                       library_header(self.profile))
+        self.header = driver_header() if self.profile.driver else library_header(self.profile)
         self.path = path
         self.handles = []
         life.check(path, self.lists['life'], self.lists['object'], self.header.functions)

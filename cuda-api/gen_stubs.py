@@ -324,6 +324,8 @@ def gen_client(d, api):
 
 def gen_client_h(api):
     text = BANNER + '#ifndef GEN_CLIENT_H\n#define GEN_CLIENT_H\n\n'
+    text += '/* cuda.h does not declare the functions for graphics. */\n'
+    text += ''.join(f'{api.calls[name].func.prototype()};\n' for name in headers.graphics_names())
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.verb == 'client' and not c.suffix:
             text += c.func.prototype('wh_raw_' + c.name) + ';\n'

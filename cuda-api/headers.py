@@ -5,7 +5,7 @@
 Owns the knowledge of how NVIDIA's headers are to be parsed, nothing about what
 the project does with them; the generators of both API layers build on it.
 
-    hdr = headers.parse(headers.driver_source())        # cuda.h, all 634 names
+    hdr = headers.parse(headers.driver_source())        # cuda.h, every name
     hdr.functions['cuMemAlloc_v2'].params[0].type.pointee.size
     headers.current_names()['cuMemAlloc']               # 'cuMemAlloc_v2'
     headers.pfn_versions()['cuMemAlloc']                # [(2000, 'cuMemAlloc'), ...]
@@ -263,6 +263,23 @@ def driver_source():
             '#include <cuda.h>\n#include <cudaProfiler.h>\n')
 
 
+GRAPHICS = ('cudaGL', 'cudaEGL', 'cudaVDPAU')
+
+
+@functools.lru_cache(None)
+def graphics_names():
+    """Returns the names of the driver's functions for graphics, of all versions, sorted. What their headers include
+    (GL, EGL, VDPAU) need not be there, so the text alone is read. Windows' function (cuWGL) is none of ours."""
+    names = set()
+    for header in GRAPHICS:
+        with open(os.path.join(_cuda_include(), header + '.h'), encoding='utf-8') as f:
+            text = f.read()
+        names.update(re.findall(r'\bCUDAAPI (cu\w+)\(', text))
+        for kind, name in re.findall(r'^#define cu\w+\s+(?:__CUDA_API_(PTDS|PTSZ)\()?(cu\w+)\)?$', text, re.M):
+            names.update([name, name + '_' + kind.lower()] if kind else [name])
+    return sorted(n for n in names if not n.startswith('cuWGL'))
+
+
 @functools.lru_cache(None)
 def current_names():
     """Returns {name in source: exported symbol} for programs built against this cuda.h, e.g. cuMemAlloc ->
@@ -287,13 +304,13 @@ def pfn_versions():
     is the n-th symbol (cuX, cuX_v2, ...). A mismatch in number ends the program.
     """
     text = ''
-    for header in ('cudaTypedefs.h', 'cudaProfilerTypedefs.h'):
-        with open(os.path.join(_cuda_include(), header), encoding='utf-8') as f:
+    for header in ('cuda', 'cudaProfiler') + GRAPHICS:
+        with open(os.path.join(_cuda_include(), header + 'Typedefs.h'), encoding='utf-8') as f:
             text += f.read()
     versions = {}
-    for name, ver, suffix in re.findall(r'\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(_pt[sd][sz])?\)', text):
+    for name, ver, suffix in re.findall(r'\(CUDAAPI \*PFN_(cu(?!WGL)\w+?)_v(\d+)(_pt[sd][sz])?\)', text):
         versions.setdefault((name, suffix), set()).add(int(ver))
-    symbols = sorted(parse(driver_source()).functions)
+    symbols = sorted([*parse(driver_source()).functions, *graphics_names()])
     out = {}
     for (name, suffix), vers in sorted(versions.items()):
         rx = re.compile(re.escape(name) + r'(?:_v(\d+))?' + suffix + '$')

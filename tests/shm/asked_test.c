@@ -67,6 +67,20 @@ static void ask(int n)
 			exit(1);
 }
 
+/* --- Functions for graphics, which cuda.h does not declare ----------------------------------- */
+
+CUresult cuGLGetDevices_v2(unsigned int *count, CUdevice *devices, unsigned int room, int list);
+
+static void test_graphics(void)
+{
+	CUdriverProcAddressQueryResult st;
+	void *found = NULL;
+
+	ok(cuGetProcAddress("cuGLGetDevices", &found, 6050, 0, &st) == 0 &&
+	   found == (void *)cuGLGetDevices_v2, "a_function_for_graphics_is_found");
+	ok_eq(cuGLGetDevices_v2(NULL, NULL, 0, 0), CUDA_ERROR_NOT_SUPPORTED, "and_refuses");
+}
+
 int main(int argc, char **argv)
 {
 	begin();
@@ -74,8 +88,9 @@ int main(int argc, char **argv)
 		ask(atoi(argv[1]));
 		return 0;
 	}
-	tap_plan(11);
+	tap_plan(13);
 	test_primary();
 	test_capture();
+	test_graphics();
 	return tap_exit();
 }
