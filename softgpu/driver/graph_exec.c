@@ -664,6 +664,15 @@ CUresult cuDeviceSetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute which, 
 
 /* ---- a picture of a graph ---- */
 
+/* The name of a kernel node's kernel; NULL if its module is unloaded. */
+static const char *kernel_name(const void *handle)
+{
+	const struct sgpu_func *f = sgpu_obj_get(SGPU_FUNC, handle);
+	const struct sgpu_kernel *k = sgpu_obj_get(SGPU_KERNEL, handle);
+
+	return f ? f->ptx->name : k ? k->name : NULL;
+}
+
 static void dot(FILE *f, const struct sgpu_graph *g, unsigned int depth)
 {
 	static const char *const name[] = {
@@ -681,9 +690,12 @@ static void dot(FILE *f, const struct sgpu_graph *g, unsigned int depth)
 
 	for (unsigned int i = 0; i < g->nodes.n; i++) {
 		const struct sgpu_node *n = g->nodes.v[i];
+		const char *kernel = n->type == CU_GRAPH_NODE_TYPE_KERNEL ?
+				     kernel_name(n->kernel.handle) : NULL;
 
-		fprintf(f, "%*s\"n%llu\"[label=\"%s\"]\n", depth, "",
-			(unsigned long long)n->obj.id, name[n->type]);
+		fprintf(f, "%*s\"n%llu\"[label=\"%s%s%s\"]\n", depth, "",
+			(unsigned long long)n->obj.id, name[n->type], kernel ? "\\n" : "",
+			kernel ? kernel : "");
 		for (unsigned int k = 0; k < n->ndeps; k++)
 			fprintf(f, "%*s\"n%llu\" -> \"n%llu\"\n", depth, "",
 				(unsigned long long)n->dep[k].from->obj.id,

@@ -6,6 +6,7 @@
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,6 +96,34 @@ static void by_hand(void)
 	cuGraphDestroy(c);
 	cuGraphDestroy(g);
 	cuGraphExecDestroy(x);
+}
+
+/* Reads what a graph's picture says, into a string. */
+static const char *picture(CUgraph g)
+{
+	static char text[4096];
+	char path[] = "/tmp/graph-XXXXXX";
+	int fd = mkstemp(path);
+	ssize_t n = -1;
+
+	if (fd >= 0 && !cuGraphDebugDotPrint(g, path, 0))
+		n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	unlink(path);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static void drawn(void)
+{
+	CUDA_KERNEL_NODE_PARAMS a = kernel(times3);
+	CUgraphNode n;
+	CUgraph g;
+
+	cuGraphCreate(&g, 0);
+	cuGraphAddKernelNode_v2(&n, g, NULL, 0, &a);
+	ok(strstr(picture(g), "mad") != NULL, "a_picture_names_kernels");
+	cuGraphDestroy(g);
 }
 
 static int order[8], calls;
@@ -354,7 +383,7 @@ int main(void)
 	CUcontext ctx;
 	CUmodule m;
 
-	tap_plan(42);
+	tap_plan(43);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
@@ -364,6 +393,7 @@ int main(void)
 	ok(!cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&mad, m, "mad"),
 	   "the_kernel_loads");
 	by_hand();
+	drawn();
 	other_types();
 	capture();
 	rules();
