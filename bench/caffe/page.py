@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes bench/RESULTS-caffe.md and its picture of what bench/caffe.sh measured on a GPU.
+
+    bench/caffe/page.py FILE...    the files that --json wrote: their parts are put together
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.dirname(HERE)
+sys.path[:0] = [HERE]
+sys.dont_write_bytecode = True
+import nets  # noqa: E402
+
+PAGE = os.path.join(BENCH, 'RESULTS-caffe.md')
+PICTURE = os.path.join(BENCH, 'plots', 'caffe.svg')
+HEAD = '''<!-- SPDX-License-Identifier: Apache-2.0 -->
+# Caffe
+
+`bench/caffe.sh CAFFE=FOLDER --json FILE` measured this, and `bench/caffe/page.py FILE` writes the page
+([how](README.md#caffe)). Nothing here gates a test.
+
+'''
+
+
+def together(a, b):
+    """Adds up the tests of two calls."""
+    if 'error' in a or 'error' in b:
+        sys.exit('error: the tests of a file did not run: ' + a.get('error', b.get('error', '')))
+    return {**{k: a[k] + b[k] for k in ('groups', 'cases', 'passed_natively', 'passed_forwarded', 'not_equal')},
+            'counts': {v: a['counts'][v] + b['counts'][v] for v in a['counts']}, 'ok': a['ok'] and b['ok']}
+
+
+def read(files):
+    data = {}
+    for name in files:
+        with open(name) as f:
+            got = json.load(f)
+        if got['about']['backend'] != 'driver':
+            sys.exit(f'error: {name} is not of a GPU')
+        for part, value in got.items():
+            data[part] = together(data[part], value) if part == 'tests' and part in data else value
+    return data
+
+
+def draw(layers):
+    """Draws the time over shm as a multiple of the native one, for each layer and direction."""
+    if not shutil.which('gnuplot'):
+        sys.exit('error: gnuplot is not installed (Debian package gnuplot-nox)')
+    by = {(x['layer'], x['pass_']): x['shm'] / x['native'] for x in layers if x['native']}
+    with tempfile.NamedTemporaryFile('w', suffix='.dat') as f:
+        f.write('layer forward backward\n')
+        for layer in dict.fromkeys(x['layer'] for x in layers):
+            # The data are no layer of the device.
+            if layer != 'data':
+                f.write(f'"{layer}" ' + ' '.join(f'{by.get((layer, d), "-")}' for d in nets.PASSES) + '\n')
+        f.flush()
+        subprocess.run(['gnuplot', '-e', f"dat='{f.name}'; out='{PICTURE}'; plots='{BENCH}/plots'",
+                        os.path.join(HERE, 'layers.gp')], check=True)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    data = read(sys.argv[1:])
+    text = HEAD + nets.report(data)
+    if 'layers' in data.get('alexnet', {}):
+        draw(data['alexnet']['layers'])
+        text += "![The time of AlexNet's layers over shm, as a multiple of the native one](plots/caffe.svg)\n"
+    with open(PAGE, 'w') as f:
+        f.write(text.rstrip('\n') + '\n')
+
+
+main()

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The test promises what bench/caffe.sh decides: it names what is missing, runs each part natively
+# and forwarded, tells losses, weights and tests that differ from equal ones, puts each layer's
+# times beside each other, and leaves the checkout as it was. Scripts stand for Caffe's programs,
+# and softgpu is behind both ways.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"
+from=$dir/checkout
+mkdir -p "$dir/tmp" "$dir/empty" "$dir/built" "$from/src/caffe/test/test_data" "$from/examples/mnist" \
+	"$from/models/bvlc_alexnet"
+printf 'net: "n"\nmax_iter: 10000\nsnapshot: 5000\n' >"$from/examples/mnist/lenet_solver.prototxt"
+echo 'name: "LeNet"' >"$from/examples/mnist/lenet_train_test.prototxt"
+printf 'name: "A"\nlayer {\n type: "Data"\n p { }\n}\nlayer {\n name: "c"\n}\n' \
+	>"$from/models/bvlc_alexnet/train_val.prototxt"
+
+program() { # NAME TEXT
+	printf '#!/bin/sh\n%s\n' "$2" >"$dir/built/$1"
+	chmod +x "$dir/built/$1"
+}
+bench() { # ARGUMENT...
+	TMPDIR=$dir/tmp "$WH_TOP/bench/caffe.sh" --build "$WH_BUILD" --backend softgpu "$@" >"$dir/said" 2>"$dir/err"
+	rc=$?
+}
+caffe() { # LOSS WEIGHTS	what a forwarded training has; natively both are 1
+	program caffe 'loss=1 weights=1 ms=2.0
+[ -z "${WORMHOLE_TRANSPORT:-}" ] || { loss='"$1"' weights='"$2"' ms=3.0; }
+case $1 in
+train)
+	grep -q "^max_iter: 20$" "${2#--solver=}" && ! grep -q 10000 "${2#--solver=}" || exit 4
+	echo "I0101 1:1 7 s.cpp:1] Iteration 0 (0 iter/s, 1.$$s/10 iters), loss = $loss"
+	echo "I0101 1:1 7 s.cpp:1]     Test net output #0: accuracy = 0.5"
+	name=${2#--solver=}
+	echo $weights >"${name%.prototxt}_iter_20.caffemodel" ;;
+time)
+	grep -q DummyData alexnet.prototxt && ! grep -q "\"Data\"" alexnet.prototxt || exit 5
+	grep -q "name: \"c\"" alexnet.prototxt || exit 6
+	printf "I0101 1:1 7 c.cpp:1]  c\tforward: %s ms.\n" $ms ;;
+esac'
+}
+program digits 'mkdir "$1"'
+program test_caffe 'case $1 in
+--gtest_list_tests) printf "NetTest/0.\n  A\nNetTest/1.\n  A\nNetTest/2.\n  A\nNetTest/3.\n  A\nBlobTest/0.\n  A\n" ;;
+*Net*)	echo "${1#*=}"; echo "[       OK ] NetTest/2.A (3 ms)" ;;
+*)	[ -z "${WORMHOLE_TRANSPORT:-}" ] || { echo "[  FAILED  ] BlobTest/0.A (3 ms)"; exit 1; }
+	echo "[       OK ] BlobTest/0.A (5 ms)" ;;
+esac'
+before=$(find "$from" -type f -exec cksum {} + | sort)
+
+plan 20
+caffe 1 1
+bench "CAFFE=$from" --prebuilt "$dir/built" --iterations 20 --only Net --json "$dir/data" --markdown "$dir/page"
+is all_equal_is_status_0 $rc 0
+like tests_of_the_gpu_are_counted "$(cat "$dir/said")" '^| 1 | 1 | 0 | 0 | 1 | 1 | 1 |$'
+like equal_losses_and_weights_are_said "$(cat "$dir/said")" '^20 iterations. Losses and weights are the same both ways'
+like a_layer_has_its_times_and_their_quotient "$(cat "$dir/said")" '^| c | 2 | 3 | 1.500 |  *|  *|  *|$'
+like less_of_it_over_softgpu_is_said "$(cat "$dir/said")" 'Over softgpu, with a reduced amount'
+is the_page_has_what_was_printed "$(cat "$dir/page")" "$(cat "$dir/said")"
+is the_data_has_each_part "$(/usr/bin/python3 -c 'import json, sys; print(*json.load(open(sys.argv[1])))' "$dir/data")" \
+	"about lenet alexnet tests"
+is the_checkout_is_left_as_it_was "$(find "$from" -type f -exec cksum {} + | sort)" "$before"
+is nothing_of_it_is_left "$(ls "$dir/tmp")" ""
+is its_servers_have_ended "$(pgrep -f "$dir/tmp")" ""
+
+bench "CAFFE=$from" --prebuilt "$dir/built" --parts tests --only Blob
+like a_test_that_fails_forwarded_is_status_1 "$rc $(grep '^- ' "$dir/said")" '^1 - BlobTest: differs: status 1, natively 0'
+caffe 2 1
+bench "CAFFE=$from" --prebuilt "$dir/built" --iterations 20 --parts lenet
+like another_loss_is_named_and_status_1 "$rc $(grep differs "$dir/said")" '^1 .*"Iteration 0, loss = 2", natively "Iteration 0, loss = 1"'
+caffe 1 2
+bench "CAFFE=$from" --prebuilt "$dir/built" --iterations 20 --parts lenet
+like so_are_other_weights "$rc $(grep differs "$dir/said")" '^1 .*the weights at the end are others'
+program caffe 'echo no such device; exit 3'
+bench "CAFFE=$from" --prebuilt "$dir/built" --parts "lenet alexnet"
+like a_part_that_fails_says_how "$rc $(tr '\n' ' ' <"$dir/said")" '^1 .*lenet did not run.*status 3: no such device'
+like the_next_part_runs_all_the_same "$(tr '\n' ' ' <"$dir/said")" 'alexnet did not run.*no such device'
+
+bench "CAFFE=$from" --prebuilt "$dir/empty"
+like a_program_that_is_not_built_is_named "$rc $(tail -n 1 "$dir/err")" '^1 .*/empty has no program caffe'
+bench "CAFFE=$dir/empty"
+like a_folder_without_caffe_says_what_to_name "$rc $(tail -n 1 "$dir/err")" '^1 .*test_data is not there; name a checkout of BVLC/caffe'
+bench "CAFE=$from"
+like an_argument_that_is_none_is_named "$rc $(tail -n 1 "$dir/err")" '^2 .*"CAFE=.* is no CAFFE=FOLDER'
+bench "CAFFE=$from" --iterations 0
+like a_bad_number_is_named "$rc $(tail -n 1 "$dir/err")" '^2 .*--iterations 0: '
+# A compiler that finds no header stands for a machine without the packages.
+touch "$from/caffe.cpp" && mkdir "$from/tools" "$dir/bin" && mv "$from/caffe.cpp" "$from/tools/"
+printf '#!/bin/sh\ncase $1 in -E) sed -n "s/^missing/missing/p" ;; *) echo nothing ;; esac\n' >"$dir/bin/g++"
+chmod +x "$dir/bin/g++"
+PATH=$dir/bin:$PATH bench "CAFFE=$from"
+like missing_packages_are_named "$rc $(tail -n 1 "$dir/err")" '^1 .*apt-get install .*libboost-thread-dev .*liblmdb-dev .*libprotobuf-dev'
+finish
