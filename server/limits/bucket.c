@@ -23,13 +23,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CAP_NS		250000000ll	/* most unused time that is kept, times the share */
-#define START_NS	20000000ll	/* content of a new bucket, times the share */
+#define START_NS	20000000ull	/* content of a new bucket, times the share */
+#define FORGIVEN_NS	(-20000000ll)	/* the most that idle time which was used makes owe */
 #define REFILL_NS	20000u		/* a bucket is refilled at most this often */
 #define AHEAD_NS	4000000u	/* most work that may be under way */
+#define BRIEF_NS	300000u		/* the same where a higher class may come at any time */
+#define GUARDED_NS	1000000u	/* of spare work, where others may be owed the device */
 #define AHEAD_LAUNCHES	512u
 #define LONG_NS		20000000u	/* launches this long go one at a time */
 #define OLD_NS		4000000.0	/* work older than this is waited for */
+#define OLD_OPEN_NS	40000000.0	/* the same where others work at the same time */
 #define FIRST_EST_NS	2000000u	/* estimate before anything was measured */
 #define POLL_US		20u
 #define POLL_PLENTY_US	500u		/* for posted launches, whose markers are seen anyway */
@@ -44,6 +47,7 @@
 #define WAIT_MIN_US	20u
 #define WAIT_MAX_US	10000u
 #define WORK_MIN_US	200u		/* shortest pause if nobody waits for the work */
+#define BRIEF_WAIT_US	50u		/* longest pause of work that may have to stop at once */
 #define WORK_MAX_US	1000u		/* longest pause between two looks at any work */
 
 /* --- The bucket ----------------------------------------------------------------------- */
@@ -53,14 +57,14 @@ static uint64_t tsc_to_ns(const struct wh_session *s, uint64_t tsc)
 	return (uint64_t)((double)tsc * 1000.0 / s->tsc_per_us);
 }
 
-static void add_tokens(struct wh_sm_bucket *b, int64_t ns, int64_t cap)
+static void add_tokens(int64_t *tokens, int64_t ns, int64_t cap)
 {
-	int64_t old = __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED), new;
+	int64_t old = __atomic_load_n(tokens, __ATOMIC_RELAXED), new;
 
 	do
 		/* Nothing is added above the cap, but tokens that are there already stay. */
 		new = old + ns > cap ? (old > cap ? old : cap) : old + ns;
-	while (!__atomic_compare_exchange_n(&b->tokens_ns, &old, new, true, __ATOMIC_RELAXED,
+	while (!__atomic_compare_exchange_n(tokens, &old, new, true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED));
 }
 
@@ -79,8 +83,10 @@ static bool changed(struct wh_session *s, struct wh_sm_bucket *b)
  * them, so nothing is added twice. A new share counts from now on: time that passed before it is
  * not saved up.
  */
-static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int percent)
+static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b,
+		      const struct wh_device_limit *l)
 {
+	unsigned int percent = l->sm_percent, most = wh_ceiling(l);
 	uint64_t last = __atomic_load_n(&b->refilled_tsc, __ATOMIC_RELAXED), now = WH_TSC();
 	uint64_t ns = tsc_to_ns(s, now - last);
 	bool anew = changed(s, b);
@@ -91,27 +97,57 @@ static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int
 	if (__atomic_compare_exchange_n(&b->refilled_tsc, &last, now, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED)) {
 		/* At a first fill, or if the clock went back, no time has passed. */
-		if (!last)
-			fresh = START_NS * percent / 100;
-		else
-			fresh = now > last && !anew ? (int64_t)(ns * percent / 100) : 0;
-		add_tokens(b, fresh, CAP_NS * percent / 100);
+		ns = !last ? START_NS : now > last && !anew ? ns : 0;
+		fresh = (int64_t)(ns * percent / 100);
+		fresh -= last ? wh_rank_leak(l, b->tokens_ns, ns) : 0;
+		add_tokens(&b->tokens_ns, fresh, WH_SM_CAP_NS * percent / 100);
+		add_tokens(&b->ceiling_ns, (int64_t)(ns * most / 100), WH_SM_CAP_NS * most / 100);
 	}
 	return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
 }
 
+/*
+ * Takes time that nobody else wanted: no more of it is owed than FORGIVEN_NS, so that whoever used
+ * what was idle has its guarantee as soon as others come.
+ */
+static void take_spare(int64_t *tokens, int64_t ns)
+{
+	int64_t old = __atomic_load_n(tokens, __ATOMIC_RELAXED), new;
+
+	do
+		new = old - ns > FORGIVEN_NS ? old - ns : old < FORGIVEN_NS ? old : FORGIVEN_NS;
+	while (!__atomic_compare_exchange_n(tokens, &old, new, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+}
+
 void wh_sm_used(struct wh_session *s, int device, double ns)
 {
+	struct wh_sm_bucket *b = &s->limits.usage->bucket[device];
 	struct wh_device_usage *u = &s->limits.account->device[device];
 
 	__atomic_fetch_add(&u->gpu_ns, (uint64_t)ns, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&s->limits.usage->bucket[device].tokens_ns, (int64_t)ns,
-			   __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&b->ceiling_ns, (int64_t)ns, __ATOMIC_RELAXED);
+	if (s->limits.sm && s->limits.sm->device[device].rank & WH_RANK_SPARE &&
+	    !wh_turn_owed(s, device))
+		take_spare(&b->tokens_ns, (int64_t)ns);
+	else
+		__atomic_fetch_sub(&b->tokens_ns, (int64_t)ns, __ATOMIC_RELAXED);
 }
 
 int64_t wh_sm_tokens(struct wh_session *s, int device)
 {
-	return refill(s, &s->limits.usage->bucket[device], s->limits.limit[device].sm_percent);
+	return refill(s, &s->limits.usage->bucket[device], &s->limits.limit[device]);
+}
+
+int64_t wh_sm_allowed(const struct wh_session *s, int device)
+{
+	const struct wh_sm_bucket *b = &s->limits.usage->bucket[device];
+	const struct wh_device_limit *l = &s->limits.limit[device];
+
+	if (wh_ceiling(l) >= WH_SM_NO_CEILING)
+		return INT64_MAX;
+	return __atomic_load_n(wh_ceiling(l) > l->sm_percent ? &b->ceiling_ns : &b->tokens_ns,
+			       __ATOMIC_RELAXED);
 }
 
 static uint64_t us(const struct wh_session *s, uint64_t n)
@@ -127,7 +163,7 @@ static uint32_t ahead(const struct wh_sm_device *d)
 
 	if (d->est_ns > LONG_NS)
 		return 1;
-	n = AHEAD_NS / (d->est_ns + 1);
+	n = (d->brief ? BRIEF_NS : d->guarded ? GUARDED_NS : AHEAD_NS) / (d->est_ns + 1);
 	return n < 2 ? 2 : n > AHEAD_LAUNCHES ? AHEAD_LAUNCHES : (uint32_t)n;
 }
 
@@ -170,7 +206,7 @@ static void poll_if_due(struct wh_session *s, bool due)
  */
 static int64_t resume_level(struct wh_session *s, int device)
 {
-	int64_t half = CAP_NS * s->limits.limit[device].sm_percent / 200;
+	int64_t half = WH_SM_CAP_NS * wh_ceiling(&s->limits.limit[device]) / 200;
 
 	if (s->limits.sm->device[device].est_ns > SHORT_NS)
 		return 0;
@@ -195,12 +231,15 @@ enum obstacle { NOTHING, NO_TIME, NO_ROOM, NO_TURN };
 static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *c, int device)
 {
 	struct wh_sm_device *d = &s->limits.sm->device[device];
+	double old;
 
 	d->ahead = ahead(d);
 	poll_if_due(s, d->outstanding >= d->ahead);
-	if (!has_time(s, device, wh_sm_tokens(s, device)))
+	wh_rank_choose(s, device, wh_sm_tokens(s, device));
+	if (!has_time(s, device, wh_sm_allowed(s, device)))
 		return NO_TIME;
-	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > OLD_NS))
+	old = d->rank & WH_RANK_OPEN && !d->brief && !d->guarded ? OLD_OPEN_NS : OLD_NS;
+	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > old))
 		return NO_ROOM;
 	return wh_turn_hold(s, device) ? NOTHING : NO_TURN;
 }
@@ -217,10 +256,10 @@ static bool passes(struct wh_session *s, int device, enum obstacle o)
 	m->plenty = o == NOTHING && d->est_ns <= SHORT_NS;
 	if (m->plenty)
 		m->grace = POSTS;
-	m->credit = m->plenty && wh_self.posted ? CREDIT : 0;
+	m->credit = m->plenty && wh_self.posted ? (d->brief ? d->ahead / 4 : CREDIT) : 0;
 	if (o == NOTHING)
 		return true;
-	if (!wh_self.posted || !m->grace || d->outstanding >= d->ahead ||
+	if (!wh_self.posted || !m->grace || d->outstanding >= d->ahead || d->overtaken ||
 	    !wh_turn_held(s, device))
 		return false;
 	m->grace--;
@@ -250,6 +289,9 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 	double age, left;
 	uint64_t wait;
 
+	/* Work that others come to is not measured as if it were alone. */
+	if (d->open)
+		wh_turn_look(s, c->device);
 	if (o == NO_ROOM)
 		wh_gpu_mark_last(s);
 	else
@@ -267,17 +309,19 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 		left /= 2;
 	left = left > 0 ? left : age / 32;
 	wait = left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
+	/* With so little under way a sleep would outlast it. */
+	if (d->brief)
+		return wait < BRIEF_WAIT_US ? wait : BRIEF_WAIT_US;
 	return awaited || wait > WORK_MIN_US ? wait : WORK_MIN_US;
 }
 
 /* To wait off a debt needs no device, so the turn is passed on to others. */
 static uint64_t wait_for_time(struct wh_session *s, int device)
 {
-	int64_t tokens = __atomic_load_n(&s->limits.usage->bucket[device].tokens_ns,
-					 __ATOMIC_RELAXED) - resume_level(s, device);
+	int64_t tokens = wh_sm_allowed(s, device) - resume_level(s, device);
 
 	wh_turn_release(s, device);
-	return (tokens < 0 ? (uint64_t)-tokens / 10 / s->limits.limit[device].sm_percent : 0) +
+	return (tokens < 0 ? (uint64_t)-tokens / 10 / wh_ceiling(&s->limits.limit[device]) : 0) +
 	       WAIT_MIN_US;
 }
 

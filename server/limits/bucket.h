@@ -38,6 +38,7 @@ struct wh_marker {
 	bool starved;		/* the device had done all work before, and waited for launches */
 	uint64_t tsc;		/* when it was recorded */
 	uint64_t own_tsc;	/* wh_sm_own_time() at that time */
+	uint32_t company;	/* of the device, and 1; 0: others were at work */
 };
 
 struct wh_sm_stream {
@@ -50,6 +51,7 @@ struct wh_sm_stream {
 	uint32_t pending;	/* markers not done */
 	uint64_t last_launch, last_mark;	/* tsc */
 	double end;		/* time of the last marker that is done, ns */
+	uint32_t company;	/* of that marker */
 };
 
 /* The measuring state of one context, to which its events belong. */
@@ -87,6 +89,21 @@ struct wh_sm_device {
 	/* when the turn that was last waited for should end; 0: not known */
 	uint64_t ending_tsc;
 	const struct wh_turn *held_by;	/* the other tenant that has the device; NULL: none */
+	/* guarantee.c decides these three, and turns.c claims the device accordingly */
+	uint8_t rank;		/* WH_RANK_* */
+	bool firm;		/* the work is within the guarantee */
+	bool open;		/* the tenant has no ceiling */
+	/* turns.c: what it saw of the others at the last look */
+	bool ranked;		/* somebody claims with a rank */
+	bool overtaken;		/* somebody goes first, whatever is left of the turn */
+	bool brief;		/* a higher class was there within the last second */
+	bool guarded;		/* for spare work: somebody within his guarantee was there */
+	bool crowded;		/* others were at work on the device, too */
+	uint32_t company;	/* grows while others are at work on the device */
+	/* guarantee.c: work that was measured alone, and the launches in it */
+	double alone_ns, alone_launches;
+	double probed_ns;	/* what alone_ns has to gain until the probe ends; 0: none */
+	uint64_t probe_tsc;	/* when the probe began */
 	/* under_way.c; also reads and writes the next three, and is no caller. */
 	uint64_t launching_tsc;	/* since when a launch is inside the driver; 0: none is */
 	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */
@@ -189,6 +206,18 @@ void wh_busy_asked(struct wh_session *s, int device, uint64_t since);
 /* Returns the part of a span's length that was not charged while it passed. */
 double wh_busy_rest(struct wh_sm_device *d, double ns);
 
+/* --- guarantee.c ------------------------------------------------------------------ */
+
+/* Decides how the next launch claims the device, by the time that is left of the guarantee. */
+void wh_rank_choose(struct wh_session *s, int device, int64_t tokens);
+/* Returns the part of the guarantee's time that is forgotten after `ns` more. */
+int64_t wh_rank_leak(const struct wh_device_limit *l, int64_t tokens, uint64_t ns);
+/*
+ * Returns what a span of work costs that was measured as `ns`. `alone`: nobody else was at work
+ * meanwhile.
+ */
+double wh_rank_cost(struct wh_sm_device *d, bool alone, double ns, uint32_t launches);
+
 /* bucket.c: charges the tenant for so much work of the device for this worker. */
 void wh_sm_used(struct wh_session *s, int device, double ns);
 /*
@@ -196,5 +225,8 @@ void wh_sm_used(struct wh_session *s, int device, double ns);
  * the session's callers may call this, too.
  */
 int64_t wh_sm_tokens(struct wh_session *s, int device);
+/* Returns what is left below the ceiling; call wh_sm_tokens() before. INT64_MAX: no ceiling. */
+int64_t wh_sm_allowed(const struct wh_session *s, int device);
+#define WH_SM_CAP_NS	250000000ll	/* most unused time that is kept, times the share */
 
 #endif

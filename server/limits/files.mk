@@ -2,7 +2,7 @@
 # The archive liblimits.a, one area a line.
 LIMITS := limits host
 LIMITS += memory blocks overhead pool sizes figure
-LIMITS += bucket turns gpu_time under_way awaited hold
+LIMITS += bucket guarantee turns gpu_time under_way awaited hold
 LIMITS += sms sm_split
 LIMITS += ipc ipc_files
 LIMITS += trace trace_device

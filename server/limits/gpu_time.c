@@ -252,6 +252,7 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 		.tsc = WH_TSC(),
 	};
 	m->own_tsc = wh_sm_own_time(s->limits.sm, m->tsc);
+	m->company = device_of(s, c)->crowded ? 0 : device_of(s, c)->company + 1;
 	st->pending++;
 	st->last_mark = m->tsc;
 	st->chained = true;
@@ -490,8 +491,11 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 	struct wh_sm_stream *st = &c->stream[m->stream];
 	struct wh_sm_device *d = device_of(s, c);
 	double now, fresh, from = st->end;
+	/* Nobody else was seen at work from the marker before this one until now. */
+	bool alone = !d->crowded && m->company == d->company + 1 && m->company == st->company;
 
 	m->done = true;
+	st->company = m->company;
 	st->pending--;
 	d->finished = true;
 	/* A context in error measures nothing, so the clock is used. */
@@ -510,8 +514,9 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 			s->limits.sm->own_charged = m->own_tsc;
 	} else if (now > from) {
 		fresh = wh_gpu_cover(d, from, now);
-		wh_sm_used(s, c->device, wh_busy_rest(d, fresh - overhead(s, c, m, fresh)));
-		estimate(d, now - from, m->launches);
+		fresh = wh_rank_cost(d, alone, fresh - overhead(s, c, m, fresh), m->launches);
+		wh_sm_used(s, c->device, wh_busy_rest(d, fresh));
+		estimate(d, alone || !d->open ? now - from : fresh, m->launches);
 	}
 	d->outstanding -= m->launches < d->outstanding ? m->launches : d->outstanding;
 	if (m->event)

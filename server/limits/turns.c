@@ -28,6 +28,9 @@
 #define ASKED_US	10000u		/* without a new question by then, nobody waits */
 #define SLACK_US	2000u		/* more than the holder's work should take */
 #define RENEW_US	20u		/* the claim is renewed at most this often */
+#define STOP_US		2000u		/* spare work may take so long to stop */
+#define LOOK_US		1000u		/* while nobody claims with a rank, look at this */
+#define RECENT_US	1000000u	/* who was there within this time may come again */
 #define BURST_NS	500000000ll	/* so much may a tenant hold others up besides its share */
 #define DEBT_NS		(-50000000ll)	/* the lowest credit, so that belief soon comes back */
 #define LONG_AGO_NS	10000000000ull	/* a longer time counts as this long */
@@ -103,7 +106,9 @@ static void foretell(struct wh_session *s, struct wh_turn *t, int device, uint64
 	int64_t left = quantum_us < time_us ? quantum_us : time_us;
 
 	left = work_ns > 0 && (double)left < work_ns / 1000 ? (int64_t)(work_ns / 1000) : left;
-	store(&t->ending_tsc, now + us(s, left > 0 ? (uint64_t)left : 0));
+	/* Spare work ends when somebody wants the device, and others do not know when. */
+	store(&t->ending_tsc, d->rank & WH_RANK_SPARE ? 0 :
+			      now + us(s, left > 0 ? (uint64_t)left : 0));
 }
 
 /* Says until when others are asked to wait: as long as the work should take. */
@@ -189,17 +194,137 @@ static bool waits(const struct wh_session *s, const struct wh_turn *t, uint64_t 
 	return asked && !past(asked + us(s, ASKED_US), now);
 }
 
-/* The sum of the shares of all tenants that claim anything, and of our own. */
-static unsigned int sum_of_shares(struct wh_session *s, int device, uint64_t now)
+/* --- Ranks -------------------------------------------------------------------------- */
+
+/* A claim's bits are the tenant's own word, but its class is the server's. */
+struct rank {
+	uint8_t bits;		/* WH_RANK_* */
+	int class;		/* below 0: low */
+};
+
+static int class_of(const struct wh_turns *v, unsigned int i, int device)
+{
+	switch (__atomic_load_n(&v->board->class[i][device], __ATOMIC_RELAXED)) {
+	case WH_CLASS_HIGH: return 1;
+	case WH_CLASS_LOW: return -1;
+	default: return 0;
+	}
+}
+
+/* Of a seat whose page is mapped. */
+static struct rank rank_of(const struct wh_turns *v, unsigned int i, int device)
+{
+	const struct wh_seat *page = __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE);
+
+	return (struct rank) {
+		.bits = page ? __atomic_load_n(&page->rank[device], __ATOMIC_RELAXED) : 0,
+		.class = class_of(v, i, device),
+	};
+}
+
+static struct rank own_rank(const struct wh_session *s, int device)
+{
+	const struct wh_turns *v = s->limits.turns;
+
+	return (struct rank) {
+		.bits = s->limits.sm->device[device].rank, .class = class_of(v, v->seat, device),
+	};
+}
+
+/*
+ * Who goes first, if not who waits longer? Above 0: the former. A higher class does, unless the
+ * lower one is late. In a class those do who are within their guarantee.
+ */
+static int before(struct rank a, struct rank b)
+{
+	int more = a.class - b.class;
+
+	if (!more)
+		return !(a.bits & WH_RANK_SPARE) - !(b.bits & WH_RANK_SPARE);
+	return (more > 0 ? b : a).bits & WH_RANK_LATE ? -more : more;
+}
+
+/* May both work at the same time? */
+static bool together(struct rank a, struct rank b)
+{
+	return a.bits & b.bits & WH_RANK_OPEN && a.class == b.class;
+}
+
+/*
+ * Need we not wait until the other has stopped? It does so at once for a higher class. What its
+ * work makes ours longer costs us nothing, as long as we have no ceiling.
+ */
+static bool overtakes(const struct wh_sm_device *d, struct rank mine, struct rank other)
+{
+	return d->open && mine.class > other.class && before(mine, other) > 0;
+}
+
+/* The sum of the shares of all tenants that claim anything, and of our own; *n: how many are. */
+static unsigned int sum_of_shares(struct wh_session *s, int device, uint64_t now, unsigned int *n)
 {
 	struct wh_turns *v = s->limits.turns;
 	unsigned int sum = s->limits.limit[device].sm_percent, i;
 	const struct wh_turn *t;
 
-	for (i = 0; (t = next_claim(v, &i, device)); i++)
-		if (has_device(t, now) || waits(s, t, now))
+	for (i = 0, *n = 1; (t = next_claim(v, &i, device)); i++)
+		if (has_device(t, now) || waits(s, t, now)) {
 			sum += percent_of(v, i, device);
+			++*n;
+		}
 	return sum;
+}
+
+/* Returns the time between, as at most LONG_AGO_NS. */
+static uint64_t ns_since(const struct wh_session *s, uint64_t from, uint64_t now)
+{
+	return (now - from) / s->tsc_per_us < LONG_AGO_NS / 1000 ?
+	       (now - from) * 1000 / s->tsc_per_us : LONG_AGO_NS;
+}
+
+/*
+ * Since when the claim of this seat costs it credit. In the normal case each look of the last
+ * ASKED_US was at the same wait. Spare work comes and goes more often, so its wait counts from its
+ * own begin, and who is within the guarantee gives spare work the time to stop.
+ */
+static uint64_t held_since(const struct wh_session *s, unsigned int seat, int device,
+			   uint64_t now)
+{
+	uint64_t seen = s->limits.turns->peer[seat].credit[device].seen_tsc, from;
+	bool theirs = rank_of(s->limits.turns, seat, device).bits & WH_RANK_SPARE;
+	bool mine = own_rank(s, device).bits & WH_RANK_SPARE;
+	const struct wh_turn *t = turn_of(s, device);
+
+	if (!mine && !theirs)
+		return seen;
+	if (!load(&t->asked_tsc))
+		return now;
+	from = load(&t->waiting_tsc) + (mine ? 0 : us(s, STOP_US));
+	return past(seen, from) ? from : seen;
+}
+
+/*
+ * Returns by how much the seat's credit grows in so much time: by its share. In spare time all are
+ * equal, and a part more may be lost at the beginning and end of each turn.
+ */
+static int64_t grown(struct wh_session *s, unsigned int seat, int device, uint64_t ns, uint64_t now)
+{
+	uint64_t percent = percent_of(s->limits.turns, seat, device), equal;
+	unsigned int claims, sum = sum_of_shares(s, device, now, &claims);
+
+	if (own_rank(s, device).bits & WH_RANK_SPARE) {
+		percent += percent / 4 + 2;
+		equal = 100 / claims;
+		percent = percent > equal ? percent : equal;
+	}
+	return (int64_t)(ns * percent / (sum > 100 ? sum : 100));
+}
+
+/* Higher classes, which the server gives, go first whatever their credit, until we are late. */
+static bool gives_way(const struct wh_session *s, unsigned int seat, int device)
+{
+	struct rank mine = own_rank(s, device);
+
+	return !(mine.bits & WH_RANK_LATE) && class_of(s->limits.turns, seat, device) > mine.class;
 }
 
 /*
@@ -209,21 +334,20 @@ static unsigned int sum_of_shares(struct wh_session *s, int device, uint64_t now
 static bool believe(struct wh_session *s, unsigned int seat, int device, uint64_t now)
 {
 	struct wh_turn_credit *c = &s->limits.turns->peer[seat].credit[device];
-	uint64_t ns, sum;
+	uint64_t ns, from;
 
+	if (gives_way(s, seat, device))
+		return true;
 	if (!c->seen_tsc) {
 		c->ns = BURST_NS;
 	} else if (past(c->seen_tsc, now)) {
-		sum = sum_of_shares(s, device, now);
-		ns = (now - c->seen_tsc) / s->tsc_per_us;
-		ns = ns < LONG_AGO_NS / 1000 ? (now - c->seen_tsc) * 1000 / s->tsc_per_us :
-					       LONG_AGO_NS;
-		c->ns += (int64_t)(ns * percent_of(s->limits.turns, seat, device) /
-				   (sum > 100 ? sum : 100));
+		from = held_since(s, seat, device, now);
+		ns = ns_since(s, c->seen_tsc, now);
+		c->ns += grown(s, seat, device, ns, now);
 		c->ns = c->ns < BURST_NS ? c->ns : BURST_NS;
 		/* If the last look is long ago, that was another wait. */
-		if (ns < ASKED_US * 1000)
-			c->ns -= (int64_t)ns;
+		if (ns < ASKED_US * 1000 && past(from, now))
+			c->ns -= (int64_t)ns_since(s, from, now);
 		c->ns = c->ns > DEBT_NS ? c->ns : DEBT_NS;
 	}
 	c->seen_tsc = now;
@@ -234,7 +358,7 @@ static bool believed(const struct wh_session *s, unsigned int seat, int device)
 {
 	const struct wh_turn_credit *c = &s->limits.turns->peer[seat].credit[device];
 
-	return !c->seen_tsc || c->ns > 0;
+	return !c->seen_tsc || c->ns > 0 || gives_way(s, seat, device);
 }
 
 static bool earlier(uint64_t tsc, unsigned int seat, uint64_t mine, unsigned int my_seat)
@@ -247,46 +371,106 @@ static bool earlier(uint64_t tsc, unsigned int seat, uint64_t mine, unsigned int
  */
 static bool taken(struct wh_session *s, int device, uint64_t since, uint64_t now)
 {
+	struct wh_sm_device *d = device_of(s, device);
 	struct wh_turns *v = s->limits.turns;
+	struct rank mine = own_rank(s, device), rank;
 	const struct wh_turn *t;
 	unsigned int i;
+	int first;
 
-	for (i = 0; (t = next_claim(v, &i, device)); i++)
-		if (has_device(t, now) &&
-		    (!since || earlier(load(&t->since_tsc), i, since, v->seat)) &&
+	for (i = 0; (t = next_claim(v, &i, device)); i++) {
+		rank = rank_of(v, i, device);
+		if (!has_device(t, now) || together(mine, rank) || overtakes(d, mine, rank))
+			continue;
+		first = since ? before(rank, mine) : 1;
+		if ((first > 0 ||
+		     (!first && earlier(load(&t->since_tsc), i, since, v->seat))) &&
 		    believe(s, i, device, now)) {
-			device_of(s, device)->ending_tsc = load(&t->ending_tsc);
-			device_of(s, device)->held_by = t;
+			d->ending_tsc = load(&t->ending_tsc);
+			d->held_by = t;
 			return true;
 		}
+	}
 	return false;
 }
 
-/* Another tenant waits for the device, and has waited longer than we have. */
+/* Another tenant waits for the device, and has waited longer than we have, or goes first. */
 static bool others_first(struct wh_session *s, int device, uint64_t waiting, uint64_t now)
 {
+	struct rank mine = own_rank(s, device), rank;
 	struct wh_turns *v = s->limits.turns;
 	const struct wh_turn *t;
 	unsigned int i;
+	int first;
 
-	for (i = 0; (t = next_claim(v, &i, device)); i++)
-		if (!has_device(t, now) && waits(s, t, now) &&
-		    earlier(load(&t->waiting_tsc), i, waiting, v->seat) &&
+	for (i = 0; (t = next_claim(v, &i, device)); i++) {
+		rank = rank_of(v, i, device);
+		first = before(rank, mine);
+		if (!has_device(t, now) && waits(s, t, now) && !together(mine, rank) &&
+		    (first > 0 ||
+		     (!first && earlier(load(&t->waiting_tsc), i, waiting, v->seat))) &&
 		    believe(s, i, device, now))
 			return true;
+	}
 	return false;
 }
 
 static bool wanted_by_others(struct wh_session *s, int device, uint64_t now)
 {
+	struct rank mine = own_rank(s, device), rank;
 	struct wh_turns *v = s->limits.turns;
 	const struct wh_turn *t;
 	unsigned int i;
 
-	for (i = 0; (t = next_claim(v, &i, device)); i++)
-		if (waits(s, t, now) && believed(s, i, device))
+	for (i = 0; (t = next_claim(v, &i, device)); i++) {
+		rank = rank_of(v, i, device);
+		if (waits(s, t, now) && !together(mine, rank) && before(mine, rank) <= 0 &&
+		    believed(s, i, device))
 			return true;
+	}
 	return false;
+}
+
+static bool is_recent(const struct wh_session *s, const struct wh_turn *t, uint64_t now)
+{
+	return load(&t->renewed_tsc) && !past(load(&t->renewed_tsc) + us(s, RECENT_US), now);
+}
+
+/*
+ * Looks at the others' claims while this worker has the device: does anybody go first, does anybody
+ * work beside it, may a higher class come at any time?
+ */
+static void look_around(struct wh_session *s, int device, uint64_t now)
+{
+	struct wh_sm_device *d = device_of(s, device);
+	struct rank mine = own_rank(s, device), rank;
+	struct wh_turns *v = s->limits.turns;
+	const struct wh_turn *t;
+	unsigned int i;
+	bool spare = mine.bits & WH_RANK_SPARE;
+
+	d->ranked = spare;
+	d->overtaken = d->brief = d->crowded = d->guarded = false;
+	for (i = 0; (t = next_claim(v, &i, device)); i++) {
+		rank = rank_of(v, i, device);
+		d->ranked |= rank.bits & WH_RANK_SPARE || rank.class != mine.class;
+		d->crowded |= has_device(t, now);
+		if (!believed(s, i, device))
+			continue;
+		d->brief |= rank.class > mine.class && is_recent(s, t, now);
+		d->guarded |= spare && !(rank.bits & WH_RANK_SPARE) && is_recent(s, t, now);
+		d->overtaken |= (has_device(t, now) || waits(s, t, now)) &&
+				!together(mine, rank) && before(rank, mine) > 0;
+	}
+	/* Who is late does not give way. */
+	d->brief &= !(mine.bits & WH_RANK_LATE);
+	d->company += d->crowded;
+}
+
+void wh_turn_look(struct wh_session *s, int device)
+{
+	if (wh_turn_held(s, device) && s->limits.turns)
+		look_around(s, device, WH_TSC());
 }
 
 /* --- The tenant's own claim ------------------------------------------------------------- */
@@ -306,6 +490,7 @@ static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t n
 
 	d->ending_tsc = 0;
 	d->held_by = NULL;
+	d->overtaken = false;
 	if (taken(s, device, 0, now) ||
 	    others_first(s, device, waits(s, t, now) ? load(&t->waiting_tsc) : now, now)) {
 		wait_on(s, t, now);
@@ -318,9 +503,26 @@ static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t n
 		return false;
 	}
 	store(&t->asked_tsc, 0);
-	d->acquired_tsc = now;
+	d->acquired_tsc = d->looked_tsc = now;
 	d->contested = false;
+	look_around(s, device, now);
 	return true;
+}
+
+/*
+ * Publishes how this worker claims the device. If it shared the device and wants it for itself now,
+ * it claims it anew.
+ */
+static void publish(struct wh_session *s, struct wh_turn *t, int device)
+{
+	uint8_t *word = &s->limits.turns->own->rank[device], rank = device_of(s, device)->rank;
+	uint8_t had = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	if (had == rank)
+		return;
+	if (had & WH_RANK_OPEN && !(rank & WH_RANK_OPEN))
+		store(&t->since_tsc, 0);
+	__atomic_store_n(word, rank, __ATOMIC_RELEASE);
 }
 
 bool wh_turn_hold(struct wh_session *s, int device)
@@ -328,6 +530,7 @@ bool wh_turn_hold(struct wh_session *s, int device)
 	struct wh_turn *t = turn_of(s, device);
 	struct wh_sm_device *d = device_of(s, device);
 	uint64_t holder, now;
+	bool quantum;
 
 	if (!t)
 		return true;
@@ -345,18 +548,19 @@ bool wh_turn_hold(struct wh_session *s, int device)
 	 */
 	if (past(load(&t->renewed_tsc), now))
 		store(&t->since_tsc, 0);
+	publish(s, t, device);
 	renew(s, t, d, now);
 	if (!load(&t->since_tsc))
 		return take(s, t, device, now);
-	if (now - d->acquired_tsc < us(s, QUANTUM_US))
-		return true;
-	if (now - d->looked_tsc >= us(s, RENEW_US)) {
+	quantum = now - d->acquired_tsc < us(s, QUANTUM_US);
+	if (now - d->looked_tsc >= us(s, quantum && !d->ranked ? LOOK_US : RENEW_US)) {
 		d->looked_tsc = now;
-		d->contested = wh_turn_contested(s, device);
+		look_around(s, device, now);
+		d->contested = !quantum && wh_turn_contested(s, device);
 	}
-	if (!d->contested)
+	if (!d->overtaken && !d->contested)
 		return true;
-	/* The quantum is over: the next one gets the device when the work under way is done. */
+	/* The turn is over: the next one gets the device when the work under way is done. */
 	if (!d->outstanding)
 		wh_turn_release(s, device);
 	return false;
@@ -377,27 +581,36 @@ bool wh_turn_contested(struct wh_session *s, int device)
 	return t && (wanted(s, t, now) || wanted_by_others(s, device, now));
 }
 
-bool wh_turn_awaited(const struct wh_session *s, int device)
+/* Does another tenant wait? `first`: one that goes first. */
+static bool waited_for(const struct wh_session *s, int device, bool first, uint64_t now)
 {
 	const struct wh_turns *v = s->limits.turns;
-	const struct wh_turn *t = turn_of(s, device);
 	const struct wh_seat *page;
-	uint64_t now = WH_TSC();
 	unsigned int i, top;
 
-	if (!t)
-		return false;
-	if (wanted(s, t, now))
-		return true;
 	top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
 	for (i = 0; i < top && i < WH_SEATS; i++) {
 		/* A page that is being mapped just now is looked at the next time. */
 		page = i != v->seat && percent_of(v, i, device) ?
 		       __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE) : NULL;
-		if (page && waits(s, &page->device[device], now))
+		if (page && waits(s, &page->device[device], now) &&
+		    (!first || before(rank_of(v, i, device), own_rank(s, device)) > 0))
 			return true;
 	}
 	return false;
+}
+
+bool wh_turn_awaited(const struct wh_session *s, int device)
+{
+	const struct wh_turn *t = turn_of(s, device);
+	uint64_t now = WH_TSC();
+
+	return t && (wanted(s, t, now) || waited_for(s, device, false, now));
+}
+
+bool wh_turn_owed(const struct wh_session *s, int device)
+{
+	return turn_of(s, device) && waited_for(s, device, true, WH_TSC());
 }
 
 /*

@@ -141,7 +141,10 @@ static bool too_long(struct wh_session *s, int device, uint64_t now)
 
 	if (!most || !since || !load(busy_of(s, device)) || ns_between(s, since, now) <= most)
 		return false;
-	return wh_turn_awaited(s, device) || wh_sm_tokens(s, device) < -(int64_t)most;
+	if (wh_turn_awaited(s, device))
+		return true;
+	wh_sm_tokens(s, device);
+	return wh_sm_allowed(s, device) < -(int64_t)most;
 }
 
 bool wh_sm_watch(struct wh_session *s, unsigned int *again)

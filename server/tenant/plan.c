@@ -127,6 +127,7 @@ void wh_limits_put(struct wh_tenant_limits *file, struct wh_seats *seats, int se
 	for (d = 0; d < devices; d++) {
 		wh_tenant_limits_set(file, d, &plan[d]);
 		wh_seats_share(seats, seat, d,
-			       wh_has_share(&plan[d], WH_SM_TEMPORAL) ? plan[d].sm_percent : 0);
+			       wh_has_share(&plan[d], WH_SM_TEMPORAL) ? plan[d].sm_percent : 0,
+			       plan[d].sm_class);
 	}
 }

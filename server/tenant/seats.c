@@ -122,8 +122,13 @@ int wh_seats_take_board(struct wh_seats *s, int dir)
 	*s = (struct wh_seats){ .dir = dir };
 	if (fd < 0)
 		return -errno;
-	s->board = map(fd, sizeof(*s->board));
-	rc = s->board ? 0 : -errno;
+	/* That of an earlier release may be shorter. Its workers have mapped what they know. */
+	rc = -posix_fallocate(fd, 0, sizeof(*s->board));
+	s->board = rc ? NULL : map(fd, sizeof(*s->board));
+	if (s->board)
+		s->board->size = sizeof(*s->board);
+	else if (!rc)
+		rc = -errno;
 	close(fd);
 	return rc;
 }
@@ -144,7 +149,7 @@ static void vacate(struct wh_seats *s, int seat)
 	unsigned int d;
 
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		wh_seats_share(s, seat, d, 0);
+		wh_seats_share(s, seat, d, 0, WH_CLASS_NORMAL);
 	wh_seat_name(name, s->board->seat[seat].tenant_id);
 	__atomic_store_n(&s->board->seat[seat].tenant_id, 0, __ATOMIC_RELEASE);
 	set_top(s);
@@ -207,8 +212,10 @@ void wh_seats_give(struct wh_seats *s, int seat)
 	s->seat[seat].page = NULL;
 }
 
-void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned int percent)
+void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned int percent,
+		    unsigned int class)
 {
+	__atomic_store_n(&s->board->class[seat][device], (uint8_t)class, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->board->seat[seat].percent[device], (uint8_t)percent, __ATOMIC_RELEASE);
 }
 
@@ -242,6 +249,7 @@ int wh_seats_restart(struct wh_seats *s, int seat)
 		return rc;
 	/* Others read it meanwhile: it must say that nobody has the device and nobody waits. */
 	memset(page->device, 0, sizeof(page->device));
+	memset(page->rank, 0, sizeof(page->rank));
 	wh_seat_init(page);
 	return 0;
 }

@@ -38,8 +38,9 @@ void wh_seats_remove(struct wh_seats *s, const char *dir);
 int wh_seats_take(struct wh_seats *s, uint64_t tenant_id);
 /* Gives a seat back: the tenant is gone, and its claims too. */
 void wh_seats_give(struct wh_seats *s, int seat);
-/* Sets the tenant's share of a device's time, in percent; 0: it takes no turns. */
-void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned int percent);
+/* Sets the tenant's share of a device's time, in percent, and its class; 0: it takes no turns. */
+void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned int percent,
+		    unsigned int class);
 /*
  * Call this when no worker of the tenant lives: makes its file whole and empty, whatever was done
  * to it.

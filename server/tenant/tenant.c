@@ -88,6 +88,10 @@ static void bound_bucket(struct wh_sm_bucket *b)
 		b->tokens_ns = MOST_TOKENS_NS;
 	if (b->tokens_ns < LEAST_TOKENS_NS)
 		b->tokens_ns = LEAST_TOKENS_NS;
+	if (b->ceiling_ns > MOST_TOKENS_NS)
+		b->ceiling_ns = MOST_TOKENS_NS;
+	if (b->ceiling_ns < LEAST_TOKENS_NS)
+		b->ceiling_ns = LEAST_TOKENS_NS;
 }
 
 int64_t wh_bucket_after(int64_t tokens, uint64_t ns, uint32_t percent)
@@ -258,6 +262,7 @@ void wh_tenant_charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w,
 			continue;
 		w->device[d].gpu_ns += ns;
 		__atomic_fetch_sub(&u->bucket[d].tokens_ns, (int64_t)ns, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&u->bucket[d].ceiling_ns, (int64_t)ns, __ATOMIC_RELAXED);
 	}
 }
 

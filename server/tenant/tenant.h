@@ -48,13 +48,30 @@ struct wh_device_limit {
 	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the split; 0: any */
 	uint32_t sm_group_size;	/* SMs of a group; 0: the driver was not asked */
 	uint32_t sm_group_loose;	/* as in struct wh_sm_split */
-	uint64_t resv[4];
+	/*
+	 * The most of the time that it may have: sm_percent is guaranteed. 0: no more than that;
+	 * WH_SM_NO_CEILING: all that is left
+	 */
+	uint32_t sm_max;
+	uint32_t sm_class;	/* WH_CLASS_*: who goes first, of those with a share of the time */
+	uint64_t resv[3];
 };
+
+#define WH_SM_NO_CEILING	100u
+
+/* Normal is 0, so that who says nothing of classes is of that one. */
+enum { WH_CLASS_NORMAL, WH_CLASS_HIGH, WH_CLASS_LOW, WH_CLASSES };
 
 /* Is there a limit of this policy (WH_SM_*)? */
 static inline bool wh_has_share(const struct wh_device_limit *l, uint32_t policy)
 {
 	return l->sm_percent && l->sm_percent < 100 && l->sm_policy & policy;
+}
+
+/* Returns the most percent of the time that a tenant with a share of it may have. */
+static inline uint32_t wh_ceiling(const struct wh_device_limit *l)
+{
+	return l->sm_max > l->sm_percent ? l->sm_max : l->sm_percent;
 }
 
 struct wh_tenant_limits {
@@ -146,7 +163,10 @@ struct wh_sm_bucket {
 	int64_t tokens_ns;	/* GPU time that may be used now; negative: a debt */
 	uint64_t refilled_tsc;	/* time of the last refill; 0: never */
 	uint64_t sequence;	/* sequence of the limits at the last refill */
-	uint64_t state[13];	/* for the controller itself */
+	/* With a ceiling above the guarantee: the same as tokens_ns for the ceiling. */
+	int64_t ceiling_ns;
+	uint64_t probed_tsc;	/* when work was last measured alone (guarantee.c); 0: never */
+	uint64_t state[11];	/* for the controller itself */
 };
 
 /*
@@ -225,11 +245,17 @@ struct wh_turn {
 	uint64_t asked_tsc;
 };
 
+/* How a tenant claims a device, as bits. 0: within its guarantee. */
+#define WH_RANK_SPARE	0x04u	/* beyond its guarantee, in time that nobody within his wants */
+#define WH_RANK_OPEN	0x08u	/* with SPARE: others that are open may work at the same time */
+#define WH_RANK_LATE	0x10u	/* it waits for so long that higher classes do not go first */
+
 struct wh_seat {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t size;
-	uint64_t resv[6];
+	uint8_t rank[WH_TENANT_DEVICES];	/* WH_RANK_*: a claim, as all here */
+	uint64_t resv[4];
 	struct wh_turn device[WH_TENANT_DEVICES];
 };
 
@@ -244,6 +270,7 @@ struct wh_board {
 		uint64_t tenant_id;	/* 0: the seat is free. Names the seat's file */
 		uint8_t percent[WH_TENANT_DEVICES];	/* share of the time; 0: takes no turns */
 	} seat[WH_SEATS];
+	uint8_t class[WH_SEATS][WH_TENANT_DEVICES];	/* WH_CLASS_* */
 };
 
 /* --- tenant.c: what the server and tests do to the files ---------------------- */

@@ -108,8 +108,11 @@ static void step(double ns, int busy)
 			if (!it)
 				continue;
 			it->left -= ns / busy;
-			if (it->left < 1e-3)
-				finish(&process[i].stream[k]);
+			if (it->left >= 1e-3)
+				continue;
+			if (!it->event)
+				process[i].done_ns = device_ns;
+			finish(&process[i].stream[k]);
 		}
 	}
 }

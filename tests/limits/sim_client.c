@@ -95,6 +95,14 @@ void set_percent(struct client *c, unsigned int percent)
 	board.seat[c->tenant].percent[0] = percent < 100 ? percent : 0;
 }
 
+void set_ceiling(struct client *c, unsigned int most, unsigned int class)
+{
+	c->limits.device[0].sm_max = most;
+	c->limits.device[0].sm_class = class;
+	board.class[c->tenant][0] = (uint8_t)class;
+	c->limits.sequence += 2;
+}
+
 struct client *add(int tenant, unsigned int percent,
 		   double (*kernel)(struct client *, uint64_t), double ns)
 {
@@ -171,6 +179,8 @@ static void wait_for_device(struct client *c)
 	c->next = sim_now() + 2000;
 	if (!c->waiting && c->s.limits.temporal)
 		wh_sm_look(&c->s);
+	if (!c->waiting && c->rest > 0)
+		go_on(c, c->rest);
 }
 
 static CUstream stream_of(const struct client *c)
@@ -191,6 +201,7 @@ static void launched(struct client *c)
 	else
 		c->unseen += c->unseen < POSTS;
 	c->launched++;
+	c->tried = 0;
 	go_on(c, (c->pause ? c->pause(c, c->launched - 1) : 0) +
 		 (c->shm && c->launched % HICCUP_LAUNCHES == 0 ? HICCUP_NS : 0));
 	c->waiting = c->sync;
@@ -255,6 +266,7 @@ static void act(struct client *c)
 		c->next = sim_now() + 10e3;
 		return;
 	}
+	c->tried = c->tried ? c->tried : sim_now();
 	wh_self.posted = c->posted = c->shm && c->unseen < POSTS;
 	res = wh_launch_begin(&c->s, stream_of(c));
 	if ((uint32_t)res >= WH_RETRY) {

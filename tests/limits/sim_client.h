@@ -25,6 +25,7 @@ struct client {
 	double ns;			/* for fixed() */
 	double (*pause)(struct client *c, uint64_t n);	/* after launch n; NULL: none */
 	bool sync;			/* waits for each kernel */
+	double rest;			/* what it does after such a wait takes so long */
 	bool stop;
 	bool waiting;
 	bool issuing;			/* a launch: the driver's call is under way */
@@ -35,6 +36,7 @@ struct client {
 	struct wh_hold hold;		/* it waits until this changes, or until `next` */
 	double idle_end, resume;
 	double last;			/* the last launch */
+	double tried;			/* when its present launch was first asked for */
 	int cold;			/* launches that take longer */
 	int unseen;			/* calls posted since it was asked to await answers */
 	unsigned int streams;
@@ -66,6 +68,8 @@ struct client *add(int tenant, unsigned int percent,
 		   double (*kernel)(struct client *, uint64_t), double ns);
 /* 0 and 100 mean no share. */
 void set_percent(struct client *c, unsigned int percent);
+/* Its share is a guarantee from now on, below this ceiling (WH_SM_NO_CEILING), in a class. */
+void set_ceiling(struct client *c, unsigned int most, unsigned int class);
 void run(double ns);
 /* Runs, and returns what percentage of the device each client got meanwhile. */
 void run_and_measure(double ns, double *share);

@@ -39,6 +39,7 @@ struct sim_stream {
 struct sim_process {
 	struct sim_stream stream[SIM_STREAMS];
 	double used_ns;			/* true time of the device */
+	double done_ns;			/* when its last kernel that is done was done */
 };
 
 extern const double sim_clock_ns;	/* what sim.c was built with */
