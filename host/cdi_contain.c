@@ -177,6 +177,11 @@ static void take_share(const cJSON *request, struct wh_limit_list *l)
 		v = cJSON_GetObjectItem(e, "sm");
 		s->has_sm = v != NULL;
 		s->sm_percent = v ? (uint32_t)v->valuedouble : 100;
+		v = cJSON_GetObjectItem(e, "sm_max");
+		s->has_max = v != NULL;
+		s->sm_max = v ? (uint32_t)v->valuedouble : 0;
+		v = cJSON_GetObjectItem(e, "priority");
+		s->has_class = v && !wh_limit_class(v->valuestring, &s->sm_class);
 		v = cJSON_GetObjectItem(e, "policy");
 		s->has_policy = v && !wh_limit_policy(v->valuestring, &s->sm_policy);
 	}

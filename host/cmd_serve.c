@@ -215,8 +215,14 @@ static char *limit_text(const struct wh_limit_spec *s)
 		fprintf(f, "mem=%" PRIu64 "B,", s->memory);
 	if (s->has_sm)
 		fprintf(f, "sm=%u,", s->sm_percent);
+	if (s->has_max && s->sm_max)
+		fprintf(f, "sm-max=%u,", s->sm_max);
+	else if (s->has_max)
+		fputs("sm-max=hard,", f);
 	if (s->has_policy)
 		fprintf(f, "policy=%s,", wh_limit_policy_name(s->sm_policy));
+	if (s->has_class)
+		fprintf(f, "priority=%s,", wh_limit_class_name(s->sm_class));
 	return wh_text_end(f, &out);
 }
 

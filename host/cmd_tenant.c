@@ -53,7 +53,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (a->wants_limits && !wh_limit_said(&a->limits))
-			wh_usage_error(state, "say what to limit: --mem, --sm, --sm-policy or --device");
+			wh_usage_error(state, "say what to limit: --mem, --sm, --sm-max, --sm-policy, --priority or --device");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

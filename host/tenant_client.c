@@ -305,8 +305,12 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 			cJSON_AddNumberToObject(e, "memory", (double)s->memory);
 		if (s->has_sm)
 			cJSON_AddNumberToObject(e, "sm", s->sm_percent);
+		if (s->has_max)
+			cJSON_AddNumberToObject(e, "sm_max", s->sm_max);
 		if (s->has_policy)
 			cJSON_AddStringToObject(e, "policy", wh_limit_policy_name(s->sm_policy));
+		if (s->has_class)
+			cJSON_AddStringToObject(e, "priority", wh_limit_class_name(s->sm_class));
 		cJSON_AddItemToArray(all, e);
 	}
 }
@@ -327,18 +331,20 @@ void wh_request_devices(cJSON *request, const char *list)
 
 /* --- Arguments -------------------------------------------------------------------- */
 
-enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_KERNEL, KEY_NCCL,
-       KEY_NO_NCCL, KEY_DIR, KEY_DEVICES };
+enum { KEY_MEM = 0x200, KEY_SM, KEY_MAX, KEY_POLICY, KEY_CLASS, KEY_DEVICE, KEY_HOST,
+       KEY_KERNEL, KEY_NCCL, KEY_NO_NCCL, KEY_DIR, KEY_DEVICES };
 
 static const struct argp_option limit_options[] = {
 	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G, 1.5GiB or 512M, or 50% of what the device has; a number needs its unit; none: no limit", 0 },
 	{ "host-mem", KEY_HOST, "SIZE", 0, "host memory that workers keep in place for programs, shared and pinned (default: half of the machine's); none: no limit", 0 },
 	{ "max-kernel", KEY_KERNEL, "TIME", 0, "under a share of time: how long one launch may hold the device beyond the share, in seconds or as 500ms (default: 2); then its program ends with CUDA_ERROR_LAUNCH_TIMEOUT; none: no limit", 0 },
 	{ "sm", KEY_SM, "PERCENT", 0, "share of the device's computing power, 1 to 100; none: no limit", 0 },
+	{ "sm-max", KEY_MAX, "PERCENT", 0, "the most of the device's time, where a share of it is a guarantee; none: all that others leave; hard: no more than the share (default)", 0 },
+	{ "priority", KEY_CLASS, "CLASS", 0, "low, normal (default) or high: among shares of the time the higher class goes first, as long as the lower has its own", 0 },
 	{ "sm-policy", KEY_POLICY, "POLICY", 0, "temporal: a share of the time (default); spatial: a share of the SMs; both", 0 },
 	{ "nccl", KEY_NCCL, NULL, 0, "several of its programs, or devices, may be ranks of NCCL: their workers may make sockets, in a network that is the tenant's alone. By default so for the programs of `wormhole run', where the machine can", 0 },
 	{ "no-nccl", KEY_NO_NCCL, NULL, 0, "they may not: workers make no sockets", 0 },
-	{ "device", KEY_DEVICE, "N:mem=..,sm=..,policy=..", 0, "of one device, in place of what is said for all; may be given again", 0 },
+	{ "device", KEY_DEVICE, "N:mem=..,sm=..,policy=..", 0, "of one device, in place of what is said for all; also sm-max= and priority=; may be given again", 0 },
 	{ 0 }
 };
 
@@ -381,6 +387,14 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 		all->has_sm = 1;
 		if (wh_limit_percent(arg, &all->sm_percent))
 			wh_usage_error(state, "--sm: '%s' is not a percentage from 1 to 100, or none", arg);
+	} else if (key == KEY_MAX) {
+		all->has_max = 1;
+		if (wh_limit_ceiling(arg, &all->sm_max))
+			wh_usage_error(state, "--sm-max: %s", wh_limit_ceiling_why(arg));
+	} else if (key == KEY_CLASS) {
+		all->has_class = 1;
+		if (wh_limit_class(arg, &all->sm_class))
+			wh_usage_error(state, "--priority: %s", wh_limit_class_why(arg));
 	} else {
 		all->has_policy = 1;
 		if (wh_limit_policy(arg, &all->sm_policy))

@@ -54,6 +54,8 @@ static cJSON *device_json(const struct wh_tenant_view *v, unsigned int d)
 	wh_json_u64(o, "memory_limit", l->memory);
 	wh_json_u64(o, "sm_percent", l->sm_percent ? l->sm_percent : 100);
 	cJSON_AddStringToObject(o, "sm_policy", l->sm_percent ? wh_limit_policy_name(l->sm_policy) : "none");
+	wh_json_u64(o, "sm_max_percent", l->sm_percent ? wh_ceiling(l) : 100);
+	cJSON_AddStringToObject(o, "priority", wh_limit_class_name(l->sm_class));
 	wh_json_u64(o, "sm_groups", __builtin_popcountll(l->sm_groups));
 	wh_json_u64(o, "sm_group_size", l->sm_group_size);
 	add_device_counters(o, &v->sum.total.device[d]);

@@ -401,10 +401,14 @@ static void fill(struct wh_channel_limit *l, const struct wh_limit_list *list)
 		l->spec[i].has = (s->has_memory ? WH_CHANNEL_MEMORY : 0) |
 				 (s->has_sm ? WH_CHANNEL_SM : 0) |
 				 (s->has_policy ? WH_CHANNEL_POLICY : 0) |
+				 (s->has_max ? WH_CHANNEL_MAX : 0) |
+				 (s->has_class ? WH_CHANNEL_CLASS : 0) |
 				 (s->memory_percent ? WH_CHANNEL_PERCENT : 0);
 		l->spec[i].memory = s->memory_percent ? s->memory_percent : s->memory;
 		l->spec[i].sm_percent = s->sm_percent;
 		l->spec[i].sm_policy = s->sm_policy;
+		l->spec[i].sm_max = s->sm_max;
+		l->spec[i].sm_class = s->sm_class;
 	}
 	l->n = (uint32_t)list->n;
 }

@@ -97,7 +97,21 @@ bool wh_request_number(const cJSON *o, const char *key, double min, double max, 
 
 static const struct key limit_keys[MAX_KEYS] = {
 	{ "device", NUMBER }, { "memory", NUMBER }, { "memory_percent", NUMBER }, { "sm", NUMBER }, { "policy", TEXT },
+	{ "sm_max", NUMBER }, { "priority", TEXT },
 };
+
+static bool take_class(const cJSON *o, struct wh_limit_spec *s, char *err, size_t err_size)
+{
+	const char *class = wh_request_text(o, "priority");
+
+	if (!class)
+		return true;
+	s->has_class = 1;
+	if (!wh_limit_class(class, &s->sm_class))
+		return true;
+	snprintf(err, err_size, "priority: %s", wh_limit_class_why(class));
+	return false;
+}
 
 static bool take_limit(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
 {
@@ -132,6 +146,14 @@ static bool take_limit(const cJSON *o, struct wh_limit_list *list, char *err, si
 		s->has_sm = 1;
 		s->sm_percent = (uint32_t)v;
 	}
+	if (!wh_request_number(o, "sm_max", 0, 100, &v, &has, err, err_size))
+		return false;
+	if (has) {
+		s->has_max = 1;
+		s->sm_max = (uint32_t)v;
+	}
+	if (!take_class(o, s, err, err_size))
+		return false;
 	policy = wh_request_text(o, "policy");
 	if (policy) {
 		s->has_policy = 1;
@@ -140,7 +162,7 @@ static bool take_limit(const cJSON *o, struct wh_limit_list *list, char *err, si
 			return false;
 		}
 	}
-	if (s->has_memory || s->has_sm || s->has_policy)
+	if (wh_spec_said(s))
 		return true;
 	snprintf(err, err_size, "limits: an entry with none of memory, sm, policy limits nothing");
 	return false;

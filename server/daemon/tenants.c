@@ -126,14 +126,30 @@ static void groups_of_others(const struct wh_tenant *self, struct wh_limit_plan 
 			wh_limits_others(p, d, &t->limit[d]);
 }
 
+/* Is the ceiling or the class above what was given? */
+static bool more_time(const struct wh_device_limit *l, const struct wh_device_limit *most)
+{
+	static const int order[WH_CLASSES] = { [WH_CLASS_LOW] = -1, [WH_CLASS_HIGH] = 1 };
+
+	return wh_ceiling(l) - 1 > wh_ceiling(most) - 1 ||
+	       order[l->sm_class] > order[most->sm_class];
+}
+
 static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_device_limit *l,
 		   char *err, size_t err_size)
 {
 	const struct wh_device_limit *m = &t->most[d];
 
-	if (!t->bounded || (l->memory - 1 <= m->memory - 1 &&
-			    l->sm_percent - 1 <= m->sm_percent - 1))	/* 0 is more than all */
+	if (t->bounded && !more_time(l, m) && l->memory - 1 <= m->memory - 1 &&
+	    l->sm_percent - 1 <= m->sm_percent - 1)	/* 0 is more than all */
 		return false;
+	if (!t->bounded)
+		return false;
+	if (more_time(l, m)) {
+		snprintf(err, err_size, "device %u: tenant %s was given no such ceiling (sm-max) or class (priority)",
+			 d, t->name);
+		return true;
+	}
 	snprintf(err, err_size, "device %u: tenant %s was given %llu bytes and %u %% of the SMs (0: all)",
 		 d, t->name, (unsigned long long)m->memory, m->sm_percent);
 	return true;

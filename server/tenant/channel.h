@@ -17,7 +17,7 @@
 #define WH_CHANNEL_PORT		"org.wormhole.control"
 #define WH_CHANNEL_MAGIC	0x4e4e414843544857ULL	/* "WHTCHANN" */
 /* The data of messages are structs of tenant.h, unchanged. */
-#define WH_CHANNEL_VERSION	(2u << 16 | WH_TENANT_VERSION)
+#define WH_CHANNEL_VERSION	(3u << 16 | WH_TENANT_VERSION)
 
 enum wh_channel_what {
 	WH_CHANNEL_LOOK = 1,	/* no data follow; the answer is a look, then the windows */
@@ -55,6 +55,8 @@ struct wh_channel_window {
 #define WH_CHANNEL_SM		2u
 #define WH_CHANNEL_POLICY	4u
 #define WH_CHANNEL_PERCENT	8u	/* with MEMORY: `memory` is percent of the device's */
+#define WH_CHANNEL_MAX		16u
+#define WH_CHANNEL_CLASS	32u
 
 struct wh_channel_limit {
 	uint32_t window;
@@ -63,7 +65,7 @@ struct wh_channel_limit {
 		int32_t device;		/* or WH_ALL_DEVICES */
 		uint32_t has;		/* WH_CHANNEL_* */
 		uint64_t memory;
-		uint32_t sm_percent, sm_policy;
+		uint32_t sm_percent, sm_policy, sm_max, sm_class;
 	} spec[WH_LIMIT_SPECS];
 };
 

@@ -81,6 +81,24 @@ static bool take_sm(struct reader *r, struct wh_conf *c, const char *value)
 	       wrong(r, "sm: '%.80s' is not a percentage from 1 to 100, or none", value);
 }
 
+static bool take_max(struct reader *r, struct wh_conf *c, const char *value)
+{
+	struct wh_limit_spec *all = wh_limit_of(&c->limits, WH_ALL_DEVICES);
+
+	all->has_max = 1;
+	return !wh_limit_ceiling(value, &all->sm_max) ||
+	       wrong(r, "sm-max: %s", wh_limit_ceiling_why(value));
+}
+
+static bool take_class(struct reader *r, struct wh_conf *c, const char *value)
+{
+	struct wh_limit_spec *all = wh_limit_of(&c->limits, WH_ALL_DEVICES);
+
+	all->has_class = 1;
+	return !wh_limit_class(value, &all->sm_class) ||
+	       wrong(r, "priority: %s", wh_limit_class_why(value));
+}
+
 static bool take_policy(struct reader *r, struct wh_conf *c, const char *value)
 {
 	struct wh_limit_spec *all = wh_limit_of(&c->limits, WH_ALL_DEVICES);
@@ -131,7 +149,8 @@ static const struct {
 	bool again;		/* may stand more than once */
 } keys[] = {
 	{ "user", take_user, false }, { "devices", take_devices, false },
-	{ "mem", take_mem, false }, { "sm", take_sm, false }, { "sm-policy", take_policy, false },
+	{ "mem", take_mem, false }, { "sm", take_sm, false }, { "sm-max", take_max, false },
+	{ "sm-policy", take_policy, false }, { "priority", take_class, false },
 	{ "host-mem", take_host, false }, { "max-kernel", take_kernel, false },
 	{ "nccl", take_nccl, false }, { "device", take_device, true },
 };
@@ -308,6 +327,14 @@ static void print_percent(FILE *out, const char *before, uint32_t percent, const
 		fprintf(out, "%snone%s", before, after);
 }
 
+static void print_ceiling(FILE *out, const char *before, uint32_t percent, const char *after)
+{
+	if (percent)
+		print_percent(out, before, percent, after);
+	else
+		fprintf(out, "%shard%s", before, after);
+}
+
 /* Writes a size, a percentage or both, as wh_limit_memory() reads them. */
 static void print_memory(FILE *out, const char *before, const struct wh_limit_spec *s,
 			 const char *after)
@@ -326,8 +353,12 @@ static void print_all(FILE *out, const struct wh_limit_spec *s)
 		print_memory(out, "mem = ", s, "\n");
 	if (s->has_sm)
 		print_percent(out, "sm = ", s->sm_percent, "\n");
+	if (s->has_max)
+		print_ceiling(out, "sm-max = ", s->sm_max, "\n");
 	if (s->has_policy)
 		fprintf(out, "sm-policy = %s\n", wh_limit_policy_name(s->sm_policy));
+	if (s->has_class)
+		fprintf(out, "priority = %s\n", wh_limit_class_name(s->sm_class));
 }
 
 static void print_device(FILE *out, const struct wh_limit_spec *s)
@@ -344,8 +375,17 @@ static void print_device(FILE *out, const struct wh_limit_spec *s)
 		print_percent(out, "sm=", s->sm_percent, "");
 		comma = ",";
 	}
-	if (s->has_policy)
+	if (s->has_max) {
+		fputs(comma, out);
+		print_ceiling(out, "sm-max=", s->sm_max, "");
+		comma = ",";
+	}
+	if (s->has_policy) {
 		fprintf(out, "%spolicy=%s", comma, wh_limit_policy_name(s->sm_policy));
+		comma = ",";
+	}
+	if (s->has_class)
+		fprintf(out, "%spriority=%s", comma, wh_limit_class_name(s->sm_class));
 	fputc('\n', out);
 }
 
@@ -366,7 +406,7 @@ static void print_limits(FILE *out, const struct wh_limit_list *l)
 		fprintf(out, "nccl = %s\n", l->nccl == WH_NCCL_YES ? "yes" : "no");
 	for (i = 0; i < l->n; i++)
 		if (l->spec[i].device != WH_ALL_DEVICES &&
-		    (l->spec[i].has_memory || l->spec[i].has_sm || l->spec[i].has_policy))
+		    wh_spec_said(&l->spec[i]))
 			print_device(out, &l->spec[i]);
 }
 

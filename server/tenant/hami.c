@@ -15,6 +15,7 @@
 #define MEMORY	"CUDA_DEVICE_MEMORY_LIMIT"
 #define SM	"CUDA_DEVICE_SM_LIMIT"
 #define POLICY	"GPU_CORE_UTILIZATION_POLICY"
+#define PRIORITY	"CUDA_TASK_PRIORITY"
 
 static const char *value_of(char *const *env, const char *name)
 {
@@ -123,20 +124,49 @@ static bool is_known(const char *variable, const char *name)
 	return false;
 }
 
-/* HAMi-core then counts no share. Its other values, `force' among them, are shares that hold. */
+/*
+ * With `disable' HAMi-core counts no share. With `force' a share holds whatever else is idle, so it
+ * is a ceiling; `default' leaves that to whoever gives the share.
+ */
 static int take_policy(struct wh_limit_list *l, char *const *env, char *err, size_t err_size)
 {
 	const char *value = value_of(env, POLICY);
 	int i;
 
-	if (!value || !strcasecmp(value, "default") || !strcasecmp(value, "force"))
+	if (!value || !strcasecmp(value, "default"))
 		return 0;
+	if (!strcasecmp(value, "force")) {
+		for (i = 0; i < l->n; i++) {
+			l->spec[i].has_max = l->spec[i].has_sm;
+			l->spec[i].sm_max = 0;
+		}
+		return 0;
+	}
 	if (strcasecmp(value, "disable")) {
 		snprintf(err, err_size, POLICY "='%.80s' is none of default, force and disable", value);
 		return -1;
 	}
 	for (i = 0; i < l->n; i++)
 		l->spec[i].has_sm = 0;
+	return 0;
+}
+
+/* HAMi's 0 is the higher of its two classes. A class is one of a share, and nothing without it. */
+static int take_priority(struct wh_limit_list *l, char *const *env, char *err, size_t err_size)
+{
+	const char *value = value_of(env, PRIORITY);
+	int i;
+
+	if (!value)
+		return 0;
+	if (strcmp(value, "0") && strcmp(value, "1")) {
+		snprintf(err, err_size, PRIORITY "='%.80s' is neither 0 (high) nor 1 (low)", value);
+		return -1;
+	}
+	for (i = 0; i < l->n; i++) {
+		l->spec[i].has_class = l->spec[i].has_sm;
+		l->spec[i].sm_class = *value == '0' ? WH_CLASS_HIGH : WH_CLASS_LOW;
+	}
 	return 0;
 }
 
@@ -157,7 +187,7 @@ static int take_all(struct wh_limit_list *l, char *const *env, char *err, size_t
 		if (take_memory(l, env, device, err, err_size) ||
 		    take_share(l, env, device, err, err_size))
 			return -1;
-	return take_policy(l, env, err, err_size);
+	return take_policy(l, env, err, err_size) || take_priority(l, env, err, err_size) ? -1 : 0;
 }
 
 /* A container's user wrote the text, and a terminal may get the message. */
@@ -179,9 +209,17 @@ int wh_hami_limits(struct wh_limit_list *l, char *const *env, char *err, size_t 
 /* --- Those without a meaning ------------------------------------------------------------ */
 
 static const char *const idle[] = {
-	"CUDA_TASK_PRIORITY", "CUDA_OVERSUBSCRIBE", "LIBCUDA_LOG_LEVEL", "ACTIVE_OOM_KILLER",
+	PRIORITY, "CUDA_OVERSUBSCRIBE", "LIBCUDA_LOG_LEVEL", "ACTIVE_OOM_KILLER",
 	"CUDA_DISABLE_CONTROL",
 };
+
+static bool has_share(char *const *env)
+{
+	for (; *env; env++)
+		if (!strncmp(*env, SM, strlen(SM)))
+			return true;
+	return false;
+}
 
 int wh_hami_idle(char *const *env, char *names, size_t size)
 {
@@ -190,7 +228,7 @@ int wh_hami_idle(char *const *env, char *names, size_t size)
 
 	names[0] = 0;
 	for (i = 0; i < sizeof(idle) / sizeof(*idle); i++)
-		if (value_of(env, idle[i]) && at < size)
+		if (value_of(env, idle[i]) && at < size && (i || !has_share(env)))
 			at += (size_t)snprintf(names + at, size - at, "%s%s", n++ ? ", " : "", idle[i]);
 	return n;
 }

@@ -13,10 +13,41 @@ static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s, uint
 		l->memory = part && (!s->memory || part < s->memory) ? part : s->memory;
 	if (s->has_sm)
 		l->sm_percent = s->sm_percent == 100 ? 0 : s->sm_percent;
+	if (s->has_max)
+		l->sm_max = s->sm_max;
 	if (s->has_policy)
 		l->sm_policy = s->sm_policy;
+	if (s->has_class)
+		l->sm_class = s->sm_class;
 	if (l->sm_percent && !l->sm_policy)
 		l->sm_policy = WH_SM_TEMPORAL;
+}
+
+/* A ceiling and a class are those of a share of time. Are they said where there is none? */
+static bool has_time(const struct wh_limit_plan *p, const struct wh_limit_spec *s,
+		     const struct wh_device_limit *out, char *err, size_t err_size)
+{
+	unsigned int d;
+
+	if (!(s->has_max && s->sm_max) && !(s->has_class && s->sm_class != WH_CLASS_NORMAL))
+		return true;
+	for (d = 0; d < p->devices; d++)
+		if ((s->device == WH_ALL_DEVICES || s->device == (int)d) &&
+		    wh_has_share(&out[d], WH_SM_TEMPORAL))
+			return true;
+	snprintf(err, err_size, "a ceiling (sm-max) and a class (priority) are those of a share of time: "
+		 "say sm, of policy temporal or both");
+	return false;
+}
+
+static bool check_ceiling(unsigned int device, const struct wh_device_limit *l, char *err,
+			  size_t err_size)
+{
+	if (!l->sm_max || l->sm_max >= l->sm_percent || !wh_has_share(l, WH_SM_TEMPORAL))
+		return true;
+	snprintf(err, err_size, "device %u: a ceiling of %u %% is below the share of %u %%: raise sm-max, or say hard",
+		 device, l->sm_max, l->sm_percent);
+	return false;
 }
 
 /*
@@ -113,9 +144,13 @@ bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *l
 		for (i = 0; i < list->n; i++)
 			if (list->spec[i].device == (int)d)
 				amend(&out[d], &list->spec[i], p->device[d].memory);
-		if (!assign_groups(p, d, &out[d], err, err_size))
+		if (!check_ceiling(d, &out[d], err, err_size) ||
+		    !assign_groups(p, d, &out[d], err, err_size))
 			return false;
 	}
+	for (i = 0; i < list->n; i++)
+		if (!has_time(p, &list->spec[i], out, err, err_size))
+			return false;
 	return true;
 }
 

@@ -205,6 +205,50 @@ int wh_limit_percent(const char *text, uint32_t *percent)
 	return 0;
 }
 
+int wh_limit_ceiling(const char *text, uint32_t *percent)
+{
+	*percent = 0;
+	return strcmp(text, "hard") ? wh_limit_percent(text, percent) : 0;
+}
+
+const char *wh_limit_ceiling_why(const char *text)
+{
+	static char why[160];
+
+	snprintf(why, sizeof(why), "'%.60s' is not a percentage from 1 to 100, none, or hard for no more than the share",
+		 text);
+	return why;
+}
+
+static const char *const classes[WH_CLASSES] = {
+	[WH_CLASS_NORMAL] = "normal", [WH_CLASS_HIGH] = "high", [WH_CLASS_LOW] = "low",
+};
+
+int wh_limit_class(const char *text, uint32_t *class)
+{
+	uint32_t i;
+
+	for (i = 0; i < WH_CLASSES; i++)
+		if (!strcmp(classes[i], text)) {
+			*class = i;
+			return 0;
+		}
+	return -1;
+}
+
+const char *wh_limit_class_why(const char *text)
+{
+	static char why[120];
+
+	snprintf(why, sizeof(why), "'%.60s' is neither low, normal nor high", text);
+	return why;
+}
+
+const char *wh_limit_class_name(uint32_t class)
+{
+	return classes[class < WH_CLASSES ? class : WH_CLASS_NORMAL];
+}
+
 static const struct {
 	const char *name;
 	uint32_t policy;
@@ -260,9 +304,17 @@ static void merge_spec(struct wh_limit_spec *to, const struct wh_limit_spec *s)
 		to->has_sm = 1;
 		to->sm_percent = s->sm_percent;
 	}
+	if (s->has_max) {
+		to->has_max = 1;
+		to->sm_max = s->sm_max;
+	}
 	if (s->has_policy) {
 		to->has_policy = 1;
 		to->sm_policy = s->sm_policy;
+	}
+	if (s->has_class) {
+		to->has_class = 1;
+		to->sm_class = s->sm_class;
 	}
 }
 
@@ -276,7 +328,9 @@ static void forget_single(struct wh_limit_list *l, const struct wh_limit_spec *a
 			continue;
 		l->spec[i].has_memory &= !all->has_memory;
 		l->spec[i].has_sm &= !all->has_sm;
+		l->spec[i].has_max &= !all->has_max;
 		l->spec[i].has_policy &= !all->has_policy;
+		l->spec[i].has_class &= !all->has_class;
 	}
 }
 
@@ -301,7 +355,7 @@ void wh_limit_merge(struct wh_limit_list *l, const struct wh_limit_list *later)
 		l->nccl = later->nccl;
 }
 
-/* --- DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY ------------------------------------- */
+/* --- DEVICE:mem=SIZE,sm=PERCENT,... ------------------------------------------------ */
 
 static int take_word(struct wh_limit_spec *s, const char *key, const char *value,
 		     char *err, size_t err_size)
@@ -315,13 +369,24 @@ static int take_word(struct wh_limit_spec *s, const char *key, const char *value
 		if (!wh_limit_percent(value, &s->sm_percent))
 			return 0;
 		snprintf(err, err_size, "sm: '%s' is not a percentage from 1 to 100, or none", value);
+	} else if (!strcmp(key, "sm-max")) {
+		s->has_max = 1;
+		if (!wh_limit_ceiling(value, &s->sm_max))
+			return 0;
+		snprintf(err, err_size, "sm-max: %s", wh_limit_ceiling_why(value));
+	} else if (!strcmp(key, "priority")) {
+		s->has_class = 1;
+		if (!wh_limit_class(value, &s->sm_class))
+			return 0;
+		snprintf(err, err_size, "priority: %s", wh_limit_class_why(value));
 	} else if (!strcmp(key, "policy")) {
 		s->has_policy = 1;
 		if (!wh_limit_policy(value, &s->sm_policy))
 			return 0;
 		snprintf(err, err_size, "policy: '%s' is neither temporal, spatial nor both", value);
 	} else {
-		snprintf(err, err_size, "'%s' is none of mem=, sm=, policy=", key);
+		snprintf(err, err_size, "'%s' is none of mem=, sm=, sm-max=, policy=, priority=",
+			 key);
 	}
 	return -1;
 }
@@ -396,12 +461,33 @@ static struct wh_limit_spec effective(const struct wh_limit_list *l, int device)
 		}
 		if (of[i] && of[i]->has_sm)
 			out.sm_percent = of[i]->sm_percent;
+		if (of[i] && of[i]->has_max) {
+			out.has_max = 1;
+			out.sm_max = of[i]->sm_max;
+		}
 		if (of[i] && of[i]->has_policy) {
 			out.has_policy = 1;
 			out.sm_policy = of[i]->sm_policy;
 		}
+		if (of[i] && of[i]->has_class) {
+			out.has_class = 1;
+			out.sm_class = of[i]->sm_class;
+		}
 	}
 	return out;
+}
+
+/* Who says nothing of a ceiling or a class wants no other. */
+static void lower(struct wh_limit_spec *out, const struct wh_limit_spec *want)
+{
+	static const int order[WH_CLASSES] = { [WH_CLASS_LOW] = -1, [WH_CLASS_HIGH] = 1 };
+
+	if (out->has_max && want->has_max && want->sm_max < out->sm_max)
+		out->sm_max = want->sm_max;
+	if (want->has_class && order[want->sm_class] < order[out->sm_class]) {
+		out->has_class = 1;
+		out->sm_class = want->sm_class;
+	}
 }
 
 /* Of memory 0 is no limit, so every other number is less. */
@@ -417,6 +503,7 @@ static struct wh_limit_spec lesser(const struct wh_limit_list *a, const struct w
 		out.memory_percent = want.memory_percent;
 	if (want.sm_percent < out.sm_percent)
 		out.sm_percent = want.sm_percent;
+	lower(&out, &want);
 	/* Of one device, no limit is said as well, since it replaces that of all. */
 	out.has_memory = device != WH_ALL_DEVICES || out.memory || out.memory_percent;
 	out.has_sm = device != WH_ALL_DEVICES || out.sm_percent < 100;
@@ -434,7 +521,7 @@ void wh_limit_narrow(struct wh_limit_list *l, const struct wh_limit_list *to)
 		if (device != WH_ALL_DEVICES && !find(l, device) && !find(to, device))
 			continue;
 		s = lesser(l, to, device);
-		if (s.has_memory || s.has_sm || s.has_policy)
+		if (wh_spec_said(&s))
 			out.spec[out.n++] = s;
 	}
 	*l = out;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits as people write them: sizes, percentages, policies, and the form
- * DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY. The server, the supervisor and the command share this.
+ * DEVICE:mem=SIZE,sm=PERCENT,sm-max=PERCENT,policy=POLICY,priority=CLASS. The server, the
+ * supervisor and the command share this.
  */
 #ifndef WORMHOLE_TENANT_SPEC_H
 #define WORMHOLE_TENANT_SPEC_H
@@ -17,12 +18,20 @@
 /* Limits for one device or for all of them; a limit that is not given stays as it is. */
 struct wh_limit_spec {
 	int device;		/* or WH_ALL_DEVICES */
-	int has_memory, has_sm, has_policy;
+	int has_memory, has_sm, has_max, has_policy, has_class;
 	uint64_t memory;	/* bytes, 0: no limit */
 	uint32_t memory_percent;	/* 1..100: of the device's memory; the lesser counts */
 	uint32_t sm_percent;	/* 1..100; 100: no limit */
+	uint32_t sm_max;	/* 1..100, WH_SM_NO_CEILING; 0: no more than sm_percent */
 	uint32_t sm_policy;	/* WH_SM_* */
+	uint32_t sm_class;	/* WH_CLASS_* */
 };
+
+/* Does it limit anything? */
+static inline int wh_spec_said(const struct wh_limit_spec *s)
+{
+	return s->has_memory || s->has_sm || s->has_max || s->has_policy || s->has_class;
+}
 
 /* Whether workers of a tenant may meet by sockets. */
 enum { WH_NCCL_NO = -1, WH_NCCL_UNSAID, WH_NCCL_YES };
@@ -64,6 +73,13 @@ int wh_limit_time(const char *text, uint64_t *ms);
 int wh_limit_said(const struct wh_limit_list *l);
 /* Reads 1 to 100, with or without "%"; "none" is 100. 0 or -1. */
 int wh_limit_percent(const char *text, uint32_t *percent);
+/* Reads a ceiling: 1 to 100, with or without "%", "none", or "hard" for the share. 0 or -1. */
+int wh_limit_ceiling(const char *text, uint32_t *percent);
+const char *wh_limit_ceiling_why(const char *text);
+/* Reads low, normal or high. 0 or -1. */
+int wh_limit_class(const char *text, uint32_t *class);
+const char *wh_limit_class_why(const char *text);
+const char *wh_limit_class_name(uint32_t class);
 /* Reads temporal, spatial or both. 0 or -1. */
 int wh_limit_policy(const char *text, uint32_t *policy);
 const char *wh_limit_policy_name(uint32_t policy);

@@ -80,7 +80,8 @@ static bool take_spec(struct wh_limit_list *list, const struct wh_channel_limit 
 	    (percent && (!l->spec[i].memory || l->spec[i].memory > 100)) ||
 	    (has_sm && (!l->spec[i].sm_percent || l->spec[i].sm_percent > 100)) ||
 	    (has_policy && (!l->spec[i].sm_policy ||
-			    l->spec[i].sm_policy & ~(WH_SM_TEMPORAL | WH_SM_SPATIAL))))
+			    l->spec[i].sm_policy & ~(WH_SM_TEMPORAL | WH_SM_SPATIAL))) ||
+	    l->spec[i].sm_max > WH_SM_NO_CEILING || l->spec[i].sm_class >= WH_CLASSES)
 		return false;
 	s = wh_limit_of(list, l->spec[i].device);
 	s->has_memory = l->spec[i].has & WH_CHANNEL_MEMORY;
@@ -90,6 +91,10 @@ static bool take_spec(struct wh_limit_list *list, const struct wh_channel_limit 
 	s->memory_percent = percent ? (uint32_t)l->spec[i].memory : 0;
 	s->sm_percent = l->spec[i].sm_percent;
 	s->sm_policy = l->spec[i].sm_policy;
+	s->has_max = l->spec[i].has & WH_CHANNEL_MAX;
+	s->sm_max = l->spec[i].sm_max;
+	s->has_class = l->spec[i].has & WH_CHANNEL_CLASS;
+	s->sm_class = l->spec[i].sm_class;
 	return true;
 }
 

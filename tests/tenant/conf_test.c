@@ -76,6 +76,21 @@ static void good_files(void)
 	   same("[a]\nmem = 4G/50%\ndevice = 1:mem=1G/25%\n"), "what_is_written_is_read_as_the_same");
 }
 
+static void ceilings(void)
+{
+	const struct wh_limit_spec *s;
+
+	ok(parse("[a]\nsm = 30\nsm-max = none\npriority = high\n") && file.n == 1, "a_ceiling_and_a_class_are_keys");
+	s = &file.tenant[0].limits.spec[0];
+	ok(s->has_max && s->sm_max == WH_SM_NO_CEILING && s->has_class &&
+	   s->sm_class == WH_CLASS_HIGH,
+	   "and_mean_the_same_as_the_options");
+	ok(same("[a]\nsm = 30\nsm-max = 60\npriority = low\ndevice = 1:sm=20,sm-max=hard,priority=normal\n"),
+	   "and_are_written_as_they_are_read");
+	ok(refused("[a]\nsm-max = 0\n", "f:2: sm-max: '0'") && refused("[a]\npriority = 1\n", "f:2: priority: '1'"),
+	   "bad_ones_are_named");
+}
+
 static void bad_files(void)
 {
 	ok(refused("[a]\n\nmem = 2X\n", "f:3: mem: '2X' is not a size"), "a_bad_value_is_named_with_file_and_line");
@@ -146,8 +161,9 @@ static void shares(void)
 
 int main(void)
 {
-	tap_plan(23);
+	tap_plan(27);
 	good_files();
+	ceilings();
 	bad_files();
 	long_files();
 	merged();

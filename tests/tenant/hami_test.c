@@ -69,6 +69,14 @@ static void reading(void)
 	ok(s && s->has_memory && !s->has_sm, "a_disabled_policy_takes_the_shares_away");
 	s = of(WH_ALL_DEVICES, "CUDA_DEVICE_SM_LIMIT=30", "GPU_CORE_UTILIZATION_POLICY=force", NULL);
 	ok(s && s->has_sm, "another_does_not");
+	ok(s && s->has_max && !s->sm_max, "a_policy_that_forces_makes_the_share_a_ceiling");
+	s = of(WH_ALL_DEVICES, "CUDA_DEVICE_SM_LIMIT=30", "GPU_CORE_UTILIZATION_POLICY=default",
+	       "CUDA_TASK_PRIORITY=0");
+	ok(s && !s->has_max && s->has_class && s->sm_class == WH_CLASS_HIGH,
+	   "the_default_says_nothing_of_it_and_task_priority_0_is_the_high_class");
+	s = of(0, "CUDA_DEVICE_SM_LIMIT_0=30", "CUDA_TASK_PRIORITY=1", "CUDA_DEVICE_MEMORY_LIMIT=1g");
+	ok(s && s->has_class && s->sm_class == WH_CLASS_LOW &&
+	   !wh_limit_of(&list, WH_ALL_DEVICES)->has_class, "1_is_the_low_class_of_whatever_has_a_share");
 }
 
 static void refusals(void)
@@ -79,6 +87,7 @@ static void refusals(void)
 	ok(refused("CUDA_DEVICE_SM_LIMIT=half", "'half'") && refused("CUDA_DEVICE_SM_LIMIT=-5", "'-5'") &&
 	   refused("CUDA_DEVICE_SM_LIMIT=0x", "'0x'"), "so_is_what_is_no_share");
 	ok(refused("GPU_CORE_UTILIZATION_POLICY=fair", "'fair'"), "so_is_a_policy_that_nobody_knows");
+	ok(refused("CUDA_TASK_PRIORITY=2", "'2'"), "and_a_priority");
 	ok(refused("CUDA_DEVICE_MEMORY_LIMIT_16=1g", "_0 to _15") &&
 	   refused("CUDA_DEVICE_SM_LIMITS=1", "CUDA_DEVICE_SM_LIMITS"),
 	   "so_is_a_variable_that_only_begins_like_one");
@@ -130,13 +139,18 @@ static void narrowing(void)
 	ok(s.memory == 1u << 30, "nor_more_than_one_device_of_the_share_has");
 	s = narrowed("0:mem=none", "mem=4G", 0);
 	ok(s.has_memory && s.memory == 4ull << 30, "a_device_without_a_limit_gets_one");
+	s = narrowed("sm=50,sm-max=none,priority=high", "sm=20,sm-max=hard,priority=low", WH_ALL_DEVICES);
+	ok(s.sm_percent == 20 && s.has_max && !s.sm_max && s.sm_class == WH_CLASS_LOW,
+	   "a_lower_ceiling_and_class_are_given");
+	s = narrowed("sm=50,sm-max=60", "sm=20,sm-max=none,priority=high", WH_ALL_DEVICES);
+	ok(s.sm_max == 60 && !s.has_class, "higher_ones_are_not");
 	s = narrowed("mem=2G", NULL, WH_ALL_DEVICES);
 	ok(s.memory == 2ull << 30 && !s.has_sm, "who_asks_for_nothing_gets_the_share");
 }
 
 int main(void)
 {
-	tap_plan(21);
+	tap_plan(27);
 	reading();
 	refusals();
 	without_meaning();

@@ -15,7 +15,7 @@ with() {
 		limits default && "$wormhole" stop
 }
 
-plan 33
+plan 39
 more=
 is no_limits_by_default "$(with A=b)" "(0, 100, 'none', 0)"
 is memory_in_gibibytes "$(with CUDA_DEVICE_MEMORY_LIMIT=2g)" "(2147483648, 100, 'none', 0)"
@@ -49,8 +49,18 @@ start a --tenant alpha --mem 64M --sm 50 -- alloc=4096
 is limit_changes_at_run_time "$(limits alpha)" "(134217728, 50, 'temporal', 0)"
 "$wormhole" limit alpha --device 0:sm=20,policy=both
 is limit_of_a_device_changes "$(limits alpha)" "(134217728, 20, 'both', 1)"
+most() { field alpha "d['sm_percent'], d['sm_max_percent'], d['priority']"; }
+is a_share_is_its_ceiling "$(most)" "(20, 20, 'normal')"
+"$wormhole" limit alpha --sm 30 --sm-max 60 --priority high
+is a_ceiling_and_a_class_change_at_run_time "$(most)" "(30, 60, 'high')"
+like a_ceiling_below_the_share_is_refused "$("$wormhole" limit alpha --sm-max 25 2>&1)" "25 % is below the share of 30 %"
+"$wormhole" limit alpha --sm-max none --priority low
+is or_there_is_no_ceiling "$(most)" "(30, 100, 'low')"
+"$wormhole" limit alpha --sm-max hard --priority normal
+is and_the_share_is_one_again "$(most)" "(30, 30, 'normal')"
 "$wormhole" limit alpha --mem none --sm none
 is limits_can_be_taken_away "$(limits alpha)" "(0, 100, 'none', 0)"
+like a_ceiling_without_a_share_is_refused "$("$wormhole" limit alpha --sm-max 50 2>&1)" "those of a share of time: say sm"
 
 finish_client a
 

@@ -80,6 +80,16 @@ static void specs(void)
 	   "without_a_device_it_is_all");
 	ok(parse(&l, "3:sm=50") && l.n == 2 && l.spec[0].sm_percent == 50 &&
 	   l.spec[0].memory == 2ULL << 30, "later_words_amend_earlier_ones");
+	l = (struct wh_limit_list){ .n = 0 };
+	s = parse(&l, "0:sm=30,sm-max=none,priority=high");
+	ok(s && s->has_max && s->sm_max == WH_SM_NO_CEILING && s->has_class &&
+	   s->sm_class == WH_CLASS_HIGH, "a_ceiling_and_a_class");
+	s = parse(&l, "0:sm-max=hard");
+	ok(s && s->has_max && !s->sm_max && s->sm_percent == 30, "a_ceiling_that_is_the_share");
+	ok(refused("sm-max=0", "'0'") && refused("sm-max=101", "'101'") &&
+	   refused("priority=urgent", "'urgent'"), "no_other_ceiling_or_class");
+	l = (struct wh_limit_list){ .n = 0 };
+	parse(&l, "3:sm=50,mem=2G");
 	ok(refused("16:mem=1G", "'16:mem=1G'") && refused("x:mem=1G", "'x:mem=1G'") &&
 	   refused("0:", "'0:'") && refused("", "''"), "bad_device_is_named");
 	ok(refused("0:mem=1X", "'1X'") && refused("sm=0", "'0'") && refused("policy=fair", "'fair'") &&
@@ -88,7 +98,7 @@ static void specs(void)
 
 int main(void)
 {
-	tap_plan(16);
+	tap_plan(19);
 	sizes();
 	specs();
 	return tap_exit();
