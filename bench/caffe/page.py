@@ -3,6 +3,8 @@
 """Makes bench/RESULTS-caffe.md and its picture of what bench/caffe.sh measured on a GPU.
 
     bench/caffe/page.py FILE...    the files that --json wrote: their parts are put together
+
+OUT is another folder than bench/ to write into.
 """
 import json
 import os
@@ -17,8 +19,9 @@ sys.path[:0] = [HERE]
 sys.dont_write_bytecode = True
 import nets  # noqa: E402
 
-PAGE = os.path.join(BENCH, 'RESULTS-caffe.md')
-PICTURE = os.path.join(BENCH, 'plots', 'caffe.svg')
+OUT = os.environ.get('OUT', BENCH)
+PAGE = os.path.join(OUT, 'RESULTS-caffe.md')
+PICTURE = os.path.join(OUT, 'plots', 'caffe.svg')
 HEAD = '''<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Caffe
 
@@ -49,9 +52,11 @@ def read(files):
 
 
 def draw(layers):
-    """Draws the time over shm as a multiple of the native one, for each layer and direction."""
+    """Draws the time over shm as a multiple of the native one, for each layer and direction. Returns
+    the line of the page that shows it."""
     if not shutil.which('gnuplot'):
-        sys.exit('error: gnuplot is not installed (Debian package gnuplot-nox)')
+        return 'No picture: gnuplot is not installed (Debian package gnuplot-nox).\n'
+    os.makedirs(os.path.dirname(PICTURE), exist_ok=True)
     by = {(x['layer'], x['pass_']): x['shm'] / x['native'] for x in layers if x['native']}
     with tempfile.NamedTemporaryFile('w', suffix='.dat') as f:
         f.write('layer forward backward\n')
@@ -62,6 +67,7 @@ def draw(layers):
         f.flush()
         subprocess.run(['gnuplot', '-e', f"dat='{f.name}'; out='{PICTURE}'; plots='{BENCH}/plots'",
                         os.path.join(HERE, 'layers.gp')], check=True)
+    return "![The time of AlexNet's layers over shm, as a multiple of the native one](plots/caffe.svg)\n"
 
 
 def main():
@@ -70,8 +76,7 @@ def main():
     data = read(sys.argv[1:])
     text = HEAD + nets.report(data)
     if 'layers' in data.get('alexnet', {}):
-        draw(data['alexnet']['layers'])
-        text += "![The time of AlexNet's layers over shm, as a multiple of the native one](plots/caffe.svg)\n"
+        text += draw(data['alexnet']['layers'])
     with open(PAGE, 'w') as f:
         f.write(text.rstrip('\n') + '\n')
 

@@ -45,17 +45,17 @@ esac'
 program digits 'mkdir "$1"'
 program test_caffe 'case $1 in
 --gtest_list_tests) printf "NetTest/0.\n  A\nNetTest/1.\n  A\nNetTest/2.\n  A\nNetTest/3.\n  A\nBlobTest/0.\n  A\n" ;;
-*Net*)	echo "${1#*=}"; echo "[       OK ] NetTest/2.A (3 ms)" ;;
+*Net*)	for c in $(echo "${1#*=}" | tr : " "); do echo "[       OK ] ${c%.*}.A (3 ms)"; done ;;
 *)	[ -z "${WORMHOLE_TRANSPORT:-}" ] || { echo "[  FAILED  ] BlobTest/0.A (3 ms)"; exit 1; }
 	echo "[       OK ] BlobTest/0.A (5 ms)" ;;
 esac'
 before=$(find "$from" -type f -exec cksum {} + | sort)
 
-plan 20
+plan 22
 caffe 1 1
 bench "CAFFE=$from" --prebuilt "$dir/built" --iterations 20 --only Net --json "$dir/data" --markdown "$dir/page"
 is all_equal_is_status_0 $rc 0
-like tests_of_the_gpu_are_counted "$(cat "$dir/said")" '^| 1 | 1 | 0 | 0 | 1 | 1 | 1 |$'
+like tests_of_the_gpu_alone_run_and_are_counted "$(cat "$dir/said")" '^| 1 | 1 | 0 | 0 | 2 | 2 | 2 |$'
 like equal_losses_and_weights_are_said "$(cat "$dir/said")" '^20 iterations. Losses and weights are the same both ways'
 like a_layer_has_its_times_and_their_quotient "$(cat "$dir/said")" '^| c | 2 | 3 | 1.500 |  *|  *|  *|$'
 like less_of_it_over_softgpu_is_said "$(cat "$dir/said")" 'Over softgpu, with a reduced amount'
@@ -65,6 +65,13 @@ is the_data_has_each_part "$(/usr/bin/python3 -c 'import json, sys; print(*json.
 is the_checkout_is_left_as_it_was "$(find "$from" -type f -exec cksum {} + | sort)" "$before"
 is nothing_of_it_is_left "$(ls "$dir/tmp")" ""
 is its_servers_have_ended "$(pgrep -f "$dir/tmp")" ""
+
+# Two files of one GPU: that one is the data of softgpu under another name.
+sed 's/"backend": "softgpu"/"backend": "driver"/' "$dir/data" >"$dir/gpu"
+OUT=$dir "$WH_TOP/bench/caffe/page.py" "$dir/gpu" "$dir/gpu" >"$dir/said" 2>&1
+like a_page_adds_up_the_tests_of_files "$(cat "$dir/RESULTS-caffe.md")" '^| 2 | 2 | 0 | 0 | 4 | 4 | 4 |$'
+OUT=$dir "$WH_TOP/bench/caffe/page.py" "$dir/data" >"$dir/said" 2>&1
+like and_has_figures_of_a_gpu_alone "$? $(cat "$dir/said")" '^1 .*/data is not of a GPU'
 
 bench "CAFFE=$from" --prebuilt "$dir/built" --parts tests --only Blob
 like a_test_that_fails_forwarded_is_status_1 "$rc $(grep '^- ' "$dir/said")" '^1 - BlobTest: differs: status 1, natively 0'
