@@ -238,7 +238,7 @@ def machine(args):
             about[name] = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                          check=True).stdout.strip()
         except (OSError, subprocess.CalledProcessError):
-            about[name] = 'not known'
+            say(f'not known here: {name}')
     return about
 
 
