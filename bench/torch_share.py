@@ -3,7 +3,7 @@
 """Measure what programs of PyTorch get of one GPU under shares of time with and without ceilings, beside
 the same programs natively in the same run.
 
-usage: torch_share.py [--seconds S] [--out DIR] WORMHOLE
+usage: torch_share.py [--seconds S] [--batch N] [--out DIR] WORMHOLE
 
 WORMHOLE is the command, for example build/host/wormhole; a server of its own is started for the run.
 First four programs train a ResNet-18 each; then one answers a request every 20 ms beside another that
@@ -33,7 +33,7 @@ WARM_S = 1.0
 def training(torch):
     """Return a function that trains for so many seconds and returns when each step was done."""
     import torch_turns
-    step = torch_turns.resnet18(torch)
+    step = torch_turns.resnet18(torch, int(os.environ["WH_BATCH"]))
 
     def run(seconds):
         base, done = torch.cuda.Event(enable_timing=True), []
@@ -234,9 +234,11 @@ def main():
         return child(sys.argv[2])
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--seconds", type=float, default=8, help="of each run")
+    p.add_argument("--batch", type=int, default=64, help="of a training step; a small one keeps the CPU busy")
     p.add_argument("--out", default=".")
     p.add_argument("wormhole")
     opt = p.parse_args()
+    os.environ["WH_BATCH"] = str(opt.batch)
     server, report = Server(opt.wormhole), Report(opt.out)
     programs = []
     try:

@@ -21,11 +21,11 @@ PROGRAMS = ["resnet18", "gpt2_train", "gpt2_generate", "mlp"]
 
 # --- The program of a turn ---------------------------------------------------------
 
-def resnet18(torch):
+def resnet18(torch, batch=64):
     from torchvision.models import resnet18 as model
     m = model().cuda()
     opt = torch.optim.SGD(m.parameters(), lr=0.01)
-    x, y = torch.randn(64, 3, 224, 224, device="cuda"), torch.randint(0, 1000, (64,), device="cuda")
+    x, y = torch.randn(batch, 3, 224, 224, device="cuda"), torch.randint(0, 1000, (batch,), device="cuda")
 
     def step():
         opt.zero_grad()

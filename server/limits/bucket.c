@@ -27,7 +27,7 @@
 #define FORGIVEN_NS	(-20000000ll)	/* the most that idle time which was used makes owe */
 #define REFILL_NS	20000u		/* a bucket is refilled at most this often */
 #define AHEAD_NS	4000000u	/* most work that may be under way */
-#define BRIEF_NS	300000u		/* the same where a higher class may come at any time */
+#define BRIEF_NS	400000u		/* the same where a higher class may come at any time */
 #define GUARDED_NS	1000000u	/* of spare work, where others may be owed the device */
 #define AHEAD_LAUNCHES	512u
 #define LONG_NS		20000000u	/* launches this long go one at a time */
@@ -44,6 +44,7 @@
 #define TURN_NEAR_US	400		/* so near the end, those who wait ask without pause */
 #define TURN_UNKNOWN_US	100u		/* pause if the end is not known */
 #define TURN_MAX_US	1000		/* longest wait for a turn: it may end early */
+#define LINGER_US	300u		/* the device stays a higher class's after work */
 #define WAIT_MIN_US	20u
 #define WAIT_MAX_US	10000u
 #define WORK_MIN_US	200u		/* shortest pause if nobody waits for the work */
@@ -582,8 +583,35 @@ static double left(struct wh_session *s, int device)
 	return c ? (double)d->est_ns * d->outstanding - at_work(s, c) : 0;
 }
 
+/*
+ * A higher class keeps the device for a moment although its work is done: a program that prepares
+ * its next launch would wait for the lower one's work otherwise, each time.
+ */
+static bool lingers(const struct wh_session *s, int device)
+{
+	const struct wh_sm_state *m = s->limits.sm;
+	uint64_t now = WH_TSC();
+
+	return (now - m->begun < us(s, LINGER_US) ||
+		wh_gpu_now(s, now) - m->device[device].done_ns < LINGER_US * 1000.0) &&
+	       wh_turn_above(s, device);
+}
+
+static bool any_lingers(const struct wh_session *s)
+{
+	int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (s->limits.temporal & 1u << d && s->limits.limit[d].sm_class && lingers(s, d))
+			return true;
+	return false;
+}
+
 bool wh_sm_idle(struct wh_session *s, bool end)
 {
+	bool busy;
+	int d;
+
 	if (!s->limits.sm)
 		return false;
 	s->limits.sm->credit = 0;
@@ -591,7 +619,13 @@ bool wh_sm_idle(struct wh_session *s, bool end)
 		wh_gpu_mark_all(s);
 	else
 		wh_gpu_mark_last(s);
-	return wh_sm_look(s);
+	busy = wh_sm_look(s);
+	if (!end)
+		return busy || any_lingers(s);
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (s->limits.temporal & 1u << d && !s->limits.sm->device[d].outstanding)
+			wh_turn_release(s, d);
+	return busy;
 }
 
 bool wh_sm_under_way(const struct wh_session *s)
@@ -624,7 +658,7 @@ bool wh_sm_look(struct wh_session *s)
 		busy |= m->device[d].outstanding;
 		if (m->device[d].outstanding)
 			wh_turn_keep(s, d, left(s, d));
-		else
+		else if (!s->limits.limit[d].sm_class || !lingers(s, d))
 			wh_turn_release(s, d);
 	}
 	return busy;

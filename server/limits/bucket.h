@@ -97,8 +97,9 @@ struct wh_sm_device {
 	bool ranked;		/* somebody claims with a rank */
 	bool overtaken;		/* somebody goes first, whatever is left of the turn */
 	bool brief;		/* a higher class was there within the last second */
-	bool guarded;		/* for spare work: somebody within his guarantee was there */
+	bool guarded;		/* for spare work: somebody with short turns was there */
 	bool crowded;		/* others were at work on the device, too */
+	bool warm;		/* the turn began a while ago */
 	uint32_t company;	/* grows while others are at work on the device */
 	/* guarantee.c: work that was measured alone, and the launches in it */
 	double alone_ns, alone_launches;

@@ -19,7 +19,7 @@
 #include "limits/bucket.h"
 #include "limits/turns.h"
 
-#define FIRM_NS		10000000ll	/* so much is owed before others have to stop */
+#define FIRM_NS		25000000ll	/* so much is owed before others have to stop */
 #define PROBE_EVERY_US	2000000u
 #define PROBE_NS	15e6		/* work of a probe */
 #define PROBE_MOST_US	100000u		/* and its longest time */
@@ -33,12 +33,15 @@ static int64_t most_kept(const struct wh_device_limit *l)
 	return WH_SM_CAP_NS * l->sm_percent / 100;
 }
 
-/* So much must be owed until the tenant stops others. */
+/*
+ * So much must be owed until the tenant stops others: it gives long turns, since a GPU takes a
+ * while to work for another process (about 1 ms on an H200).
+ */
 static int64_t firm_level(const struct wh_device_limit *l)
 {
-	int64_t third = most_kept(l) / 3;
+	int64_t half = most_kept(l) / 2;
 
-	return FIRM_NS < third ? FIRM_NS : third;
+	return FIRM_NS < half ? FIRM_NS : half;
 }
 
 /*
@@ -71,20 +74,21 @@ static void scale(struct wh_sm_device *d, double most)
 
 double wh_rank_cost(struct wh_sm_device *d, bool alone, double ns, uint32_t launches)
 {
-	double cost;
+	double cost, least = alone ? ns / 2 : 0;
 
 	if (!d->open)
 		return ns;
-	if (alone) {
+	if (alone && d->warm) {
 		d->alone_ns += ns;
 		d->alone_launches += launches;
 		d->probed_ns -= ns < d->probed_ns ? ns : d->probed_ns;
 		if (d->alone_ns > LEARNED_NS)
 			scale(d, LEARNED_NS / 2);
 	}
-	if (alone || !known(d))
+	if (!known(d))
 		return ns;
 	cost = d->alone_ns / d->alone_launches * launches;
+	cost = cost > least ? cost : least;
 	return cost < ns ? cost : ns;
 }
 
@@ -142,5 +146,7 @@ void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
 		d->firm = probes(s, d, device);
 	if (!d->firm)
 		rank |= d->open ? WH_RANK_SPARE | WH_RANK_OPEN : WH_RANK_SPARE;
+	else if (d->open)
+		rank |= WH_RANK_LONG;
 	d->rank = rank | late(d, l, tokens);
 }

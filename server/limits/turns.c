@@ -29,6 +29,7 @@
 #define SLACK_US	2000u		/* more than the holder's work should take */
 #define RENEW_US	20u		/* the claim is renewed at most this often */
 #define STOP_US		2000u		/* spare work may take so long to stop */
+#define WARM_US		4000u		/* until then work is slower after a change of processes */
 #define LOOK_US		1000u		/* while nobody claims with a rank, look at this */
 #define RECENT_US	1000000u	/* who was there within this time may come again */
 #define BURST_NS	500000000ll	/* so much may a tenant hold others up besides its share */
@@ -458,13 +459,15 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 		if (!believed(s, i, device))
 			continue;
 		d->brief |= rank.class > mine.class && is_recent(s, t, now);
-		d->guarded |= spare && !(rank.bits & WH_RANK_SPARE) && is_recent(s, t, now);
+		d->guarded |= spare && !(rank.bits & (WH_RANK_SPARE | WH_RANK_LONG)) &&
+			      is_recent(s, t, now);
 		d->overtaken |= (has_device(t, now) || waits(s, t, now)) &&
 				!together(mine, rank) && before(rank, mine) > 0;
 	}
 	/* Who is late does not give way. */
 	d->brief &= !(mine.bits & WH_RANK_LATE);
 	d->company += d->crowded;
+	d->warm = now - d->acquired_tsc >= us(s, WARM_US);
 }
 
 void wh_turn_look(struct wh_session *s, int device)
@@ -611,6 +614,30 @@ bool wh_turn_awaited(const struct wh_session *s, int device)
 bool wh_turn_owed(const struct wh_session *s, int device)
 {
 	return turn_of(s, device) && waited_for(s, device, true, WH_TSC());
+}
+
+bool wh_turn_above(const struct wh_session *s, int device)
+{
+	const struct wh_turns *v = s->limits.turns;
+	const struct wh_turn *t = turn_of(s, device);
+	const struct wh_seat *page;
+	uint64_t now = WH_TSC();
+	unsigned int i, top;
+
+	if (!t || !wh_turn_held(s, device))
+		return false;
+	top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
+	for (i = 0; i < top && i < WH_SEATS; i++) {
+		page = i != v->seat && percent_of(v, i, device) ?
+		       __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE) : NULL;
+		/* It may be busy with its work, and stop for us. */
+		if (page && (waits(s, &page->device[device], now) ||
+			     has_device(&page->device[device], now)) &&
+		    before(own_rank(s, device), rank_of(v, i, device)) > 0 &&
+		    class_of(v, i, device) < class_of(v, v->seat, device))
+			return true;
+	}
+	return false;
 }
 
 /*

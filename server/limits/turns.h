@@ -44,6 +44,8 @@ bool wh_turn_contested(struct wh_session *s, int device);
 bool wh_turn_awaited(const struct wh_session *s, int device);
 /* The same for a tenant that goes first, whatever is left of the turn. */
 bool wh_turn_owed(const struct wh_session *s, int device);
+/* Has this worker the device, and does a lower class want it that would not go first? */
+bool wh_turn_above(const struct wh_session *s, int device);
 /* Looks who else is at work on the device, for wh_sm_device.crowded. */
 void wh_turn_look(struct wh_session *s, int device);
 /* The work under way should take so much longer. */

@@ -249,6 +249,7 @@ struct wh_turn {
 #define WH_RANK_SPARE	0x04u	/* beyond its guarantee, in time that nobody within his wants */
 #define WH_RANK_OPEN	0x08u	/* with SPARE: others that are open may work at the same time */
 #define WH_RANK_LATE	0x10u	/* it waits for so long that higher classes do not go first */
+#define WH_RANK_LONG	0x20u	/* within its guarantee, for long turns: it has no ceiling */
 
 struct wh_seat {
 	uint64_t magic;
