@@ -176,11 +176,13 @@ static CUresult host_register(struct sgpu_ctx *ctx, void *p, size_t size,
 				.flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP,
 				.kind = SGPU_MEM_REGISTERED };
 	const struct sgpu_range *other;
+	struct sgpu_range vmm;
 
 	if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!p || !size || flags & ~REGISTER_FLAGS ||
-	    r.base + size < r.base || sgpu_mem_in_arena(r.base))
+	    r.base + size < r.base || sgpu_mem_in_arena(r.base) ||
+	    sgpu_vmm_find(r.base, &vmm))
 		return CUDA_ERROR_INVALID_VALUE;
 	other = overlap(r.base, size);
 	if (other)

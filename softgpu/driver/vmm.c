@@ -134,10 +134,20 @@ CUresult cuMemAddressFree(CUdeviceptr addr, size_t size)
 
 /* ---- physical memory ---- */
 
+/* Memory of the host has one node here: 0. */
+static bool is_host(const CUmemLocation *l)
+{
+	return l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+}
+
 static CUresult prop_ok(const CUmemAllocationProp *p)
 {
 	if (!p || p->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (is_host(&p->location))
+		return p->requestedHandleTypes ? CUDA_ERROR_NOT_SUPPORTED :
+		       p->location.type == CU_MEM_LOCATION_TYPE_HOST || !p->location.id ?
+		       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!sgpu_device_ok(p->location.id))
@@ -160,7 +170,7 @@ static void put_phys(struct sgpu_phys *p)
 	close(p->fd);
 	if (p->block)
 		sgpu_mem_release(p->block, 1u << SGPU_MEM_VMM);
-	else
+	else if (!is_host(&p->prop.location))
 		sgpu_books_unshare(p->file, 0, false);
 	sgpu_obj_free(p);
 }
@@ -169,11 +179,13 @@ static CUresult create(CUmemGenericAllocationHandle *out, size_t size,
 		       const CUmemAllocationProp *prop)
 {
 	struct sgpu_phys *p = sgpu_obj_new(SGPU_PHYS);
-	CUresult rc;
+	CUresult rc = CUDA_SUCCESS;
 
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	rc = sgpu_mem_alloc(NULL, size, SGPU_MEM_VMM, NULL, &p->block);
+	/* Memory of the host takes nothing of the device's. */
+	if (!is_host(&prop->location))
+		rc = sgpu_mem_alloc(NULL, size, SGPU_MEM_VMM, NULL, &p->block);
 	if (rc) {
 		sgpu_obj_free(p);
 		return rc;
@@ -403,9 +415,14 @@ CUresult cuMemUnmap(CUdeviceptr addr, size_t size)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
+static bool location_ok(const CUmemLocation *l)
+{
+	return is_host(l) || (l->type == CU_MEM_LOCATION_TYPE_DEVICE && sgpu_device_ok(l->id));
+}
+
 static bool access_ok(const CUmemAccessDesc *d)
 {
-	return d->location.type == CU_MEM_LOCATION_TYPE_DEVICE && sgpu_device_ok(d->location.id) &&
+	return location_ok(&d->location) &&
 	       (d->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
 		d->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
 		d->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
@@ -449,8 +466,7 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 	if (rc)
 		return rc;
 	m = mapping_of(addr);
-	if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
-	    !sgpu_device_ok(location->id) || !m)
+	if (!flags || !location || !location_ok(location) || !m)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*flags = m->access;
 	return sgpu_leave(CUDA_SUCCESS);
@@ -463,21 +479,28 @@ bool sgpu_vmm_reserved(uint64_t addr)
 	return nreserved && reservation_of(addr, 1);
 }
 
+/* Are both one range to a copy, if they are neighbours? */
+static bool alike(const struct mapping *a, const struct mapping *b)
+{
+	return a->access == b->access &&
+	       is_host(&a->phys->prop.location) == is_host(&b->phys->prop.location);
+}
+
 bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out)
 {
 	struct mapping *m = nmapped ? mapping_of(addr) : NULL, *low = m, *high = m;
 
 	if (!m || !m->access)
 		return false;
-	while (low > mapped && low[-1].base + low[-1].size == low->base &&
-	       low[-1].access == m->access)
+	while (low > mapped && low[-1].base + low[-1].size == low->base && alike(low - 1, m))
 		low--;
 	while (high + 1 < mapped + nmapped && high->base + high->size == high[1].base &&
-	       high[1].access == m->access)
+	       alike(high + 1, m))
 		high++;
 	*out = (struct sgpu_range){
 		.base = low->base, .size = high->base + high->size - low->base,
-		.id = m->phys->obj.id, .kind = SGPU_MEM_VMM,
+		.id = m->phys->obj.id,
+		.kind = is_host(&m->phys->prop.location) ? SGPU_MEM_HOST : SGPU_MEM_VMM,
 		.flags = m->access == CU_MEM_ACCESS_FLAGS_PROT_READ ?
 			 CU_MEMHOSTREGISTER_READ_ONLY : 0,
 	};
