@@ -309,6 +309,10 @@ struct wh_req_whHostFunc {
 #define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device */
 #define WH_HOST_ALIAS		1	/* the same at the client's address `at` in the worker */
 #define WH_HOST_UNPIN		2	/* the block that starts at addr */
+/* A block of cuMemCreate(): first it counts and nothing more, then it lies in a reservation. */
+#define WH_HOST_KEEP		3	/* [addr, addr + size), not for the device */
+#define WH_HOST_PLACE		4	/* a kept block, for the device, at reserved addresses */
+#define WH_HOST_BACK		5	/* a placed block is only kept again */
 #define WH_MAX_HOST_BLOCKS	65536
 struct wh_req_whHostBlock {
 	struct wh_req hdr;

@@ -23,7 +23,29 @@ struct wh_host_block {
 	uint64_t at;		/* where it is pinned: `addr`, or the client's own address */
 	uint64_t size;
 	uint32_t flags;		/* of cuMemHostRegister */
+	bool kept;		/* the driver does not know it: hostvmm.c */
 };
+/* Registers a block with the driver, for all contexts. A block that is only kept it leaves. */
+CUresult wh_host_pin(struct wh_session *s, const struct wh_host_block *b);
+/* Ends that. That it has ended with its context already is as good. */
+CUresult wh_host_unpin(struct wh_session *s, const struct wh_host_block *b);
+/* Returns the index of the block that begins at addr of the far area; s->hosts: there is none. */
+size_t wh_host_find(const struct wh_session *s, uint64_t addr);
+/* Gives a block another address, which nothing overlaps. */
+void wh_host_move(struct wh_session *s, size_t i, uint64_t at, bool kept);
+/* Is no block pinned at any of these addresses? */
+bool wh_host_clear(const struct wh_session *s, uint64_t at, uint64_t size);
+/* Maps the addresses of a block that is no longer there to nothing. */
+void wh_host_nothing(uint64_t at, uint64_t size);
+/* Takes addresses for good, so that the worker never uses them. False: it could not. */
+bool wh_host_claim(struct wh_session *s, uint64_t at, uint64_t size);
+
+/* hostvmm.c: blocks in addresses that the client has reserved, and what lies there besides. */
+CUresult wh_host_place(struct wh_session *s, const struct wh_req_whHostBlock *q);
+CUresult wh_host_back(struct wh_session *s, const struct wh_req_whHostBlock *q);
+void wh_reserved_mapped(struct wh_session *s, uint64_t addr, uint64_t size);
+void wh_reserved_unmapped(struct wh_session *s, uint64_t addr, uint64_t size);
+
 /* Is [addr, addr + size) inside one block at an address of the client's own? */
 bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size);
 /* All registrations ended with their context: makes them again. */

@@ -41,11 +41,23 @@ bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size)
 	return b && addr - b->at <= b->size && size <= b->size - (addr - b->at);
 }
 
-static CUresult pin(struct wh_session *s, const struct wh_host_block *b)
+CUresult wh_host_pin(struct wh_session *s, const struct wh_host_block *b)
 {
+	if (b->kept)
+		return CUDA_SUCCESS;
 	if (!s->drv.cuMemHostRegister_v2)
 		return wh_missing(s, "cuMemHostRegister_v2");
 	return s->drv.cuMemHostRegister_v2((void *)b->at, b->size, b->flags);
+}
+
+CUresult wh_host_unpin(struct wh_session *s, const struct wh_host_block *b)
+{
+	CUresult res = CUDA_SUCCESS;
+
+	if (!b->kept && s->drv.cuMemHostUnregister)
+		res = s->drv.cuMemHostUnregister((void *)b->at);
+	return res == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED || res == CUDA_ERROR_INVALID_CONTEXT ||
+	       res == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_SUCCESS : res;
 }
 
 void wh_host_register_again(struct wh_session *s)
@@ -53,7 +65,7 @@ void wh_host_register_again(struct wh_session *s)
 	size_t i;
 
 	for (i = 0; i < s->hosts; i++)
-		pin(s, &s->host[i]);
+		wh_host_pin(s, &s->host[i]);
 }
 
 void wh_host_free(struct wh_session *s)
@@ -64,11 +76,11 @@ void wh_host_free(struct wh_session *s)
 }
 
 /* Blocks at the client's addresses must not overlap there, either. */
-static bool free_of_aliases(const struct wh_session *s, const struct wh_host_block *b)
+bool wh_host_clear(const struct wh_session *s, uint64_t at, uint64_t size)
 {
-	size_t i = above(s, b->at + b->size - 1);
+	size_t i = above(s, at + size - 1);
 
-	return !i || s->host[i - 1].at + s->host[i - 1].size <= b->at;
+	return !i || s->host[i - 1].at + s->host[i - 1].size <= at;
 }
 
 /* --- The client's own address --------------------------------------------------- */
@@ -77,7 +89,7 @@ static bool free_of_aliases(const struct wh_session *s, const struct wh_host_blo
  * An address that was once a block's is never used by the worker: a graph may still name it, and
  * would copy whatever came to lie there. It stays mapped to nothing.
  */
-static bool claim(struct wh_session *s, uint64_t at, uint64_t size)
+bool wh_host_claim(struct wh_session *s, uint64_t at, uint64_t size)
 {
 	uint64_t n;
 	void *p;
@@ -100,7 +112,7 @@ static bool claim(struct wh_session *s, uint64_t at, uint64_t size)
 	return true;
 }
 
-static void clear_alias(uint64_t at, uint64_t size)
+void wh_host_nothing(uint64_t at, uint64_t size)
 {
 	mmap((void *)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
 	     -1, 0);
@@ -111,19 +123,19 @@ static bool map_alias(struct wh_session *s, const struct wh_host_block *b)
 	void *at = (void *)b->at;
 
 	if (b->at < LOWEST_AT || b->at > HIGHEST_AT || b->size > HIGHEST_AT - b->at ||
-	    !free_of_aliases(s, b) || !claim(s, b->at, b->size))
+	    !wh_host_clear(s, b->at, b->size) || !wh_host_claim(s, b->at, b->size))
 		return false;
 	/* Size 0 makes a second mapping of the same shared pages. */
 	if (mremap((void *)b->addr, 0, b->size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at)
 		return true;
-	clear_alias(b->at, b->size);
+	wh_host_nothing(b->at, b->size);
 	return false;
 }
 
 static void unmap_alias(const struct wh_session *s, const struct wh_host_block *b)
 {
 	if (b->at != b->addr && !s->one_process)
-		clear_alias(b->at, b->size);
+		wh_host_nothing(b->at, b->size);
 }
 
 /* --- Blocks ------------------------------------------------------------------------- */
@@ -169,11 +181,33 @@ static void drop(struct wh_session *s, size_t i)
 	s->hosts--;
 }
 
+size_t wh_host_find(const struct wh_session *s, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < s->hosts && s->host[i].addr != addr; i++)
+		;
+	return i;
+}
+
+void wh_host_move(struct wh_session *s, size_t i, uint64_t at, bool kept)
+{
+	struct wh_host_block b = s->host[i];
+
+	b.at = at;
+	b.kept = kept;
+	drop(s, i);
+	i = above(s, at);
+	memmove(&s->host[i + 1], &s->host[i], (s->hosts - i) * sizeof(*s->host));
+	s->host[i] = b;
+	s->hosts++;
+}
+
 static CUresult add(struct wh_session *s, const struct wh_req_whHostBlock *q)
 {
 	struct wh_host_block b = { q->addr, q->op == WH_HOST_ALIAS ? q->at : q->addr, q->size,
 				   q->flags | CU_MEMHOSTREGISTER_PORTABLE |
-				   CU_MEMHOSTREGISTER_DEVICEMAP };
+				   CU_MEMHOSTREGISTER_DEVICEMAP, q->op == WH_HOST_KEEP };
 	CUresult res;
 
 	if (!b.size || b.addr % WH_PAGE_SIZE || b.at % WH_PAGE_SIZE || b.size % WH_PAGE_SIZE ||
@@ -191,9 +225,9 @@ static CUresult add(struct wh_session *s, const struct wh_req_whHostBlock *q)
 		wh_host_give(s, b.size);
 		return CUDA_ERROR_MAP_FAILED;
 	}
-	res = pin(s, &b);
+	res = wh_host_pin(s, &b);
 	if (res == CUDA_SUCCESS && !insert(s, &b)) {
-		s->drv.cuMemHostUnregister((void *)b.at);
+		wh_host_unpin(s, &b);
 		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (res != CUDA_SUCCESS) {
@@ -205,18 +239,13 @@ static CUresult add(struct wh_session *s, const struct wh_req_whHostBlock *q)
 
 static CUresult end(struct wh_session *s, const struct wh_req_whHostBlock *q)
 {
-	CUresult res = CUDA_SUCCESS;
-	size_t i;
+	size_t i = wh_host_find(s, q->addr);
+	CUresult res;
 
-	for (i = 0; i < s->hosts && s->host[i].addr != q->addr; i++)
-		;
 	if (i == s->hosts)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-	if (s->drv.cuMemHostUnregister)
-		res = s->drv.cuMemHostUnregister((void *)s->host[i].at);
-	/* If it has ended with its context already, that is as good. */
-	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED &&
-	    res != CUDA_ERROR_INVALID_CONTEXT && res != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+	res = wh_host_unpin(s, &s->host[i]);
+	if (res != CUDA_SUCCESS)
 		return res;
 	unmap_alias(s, &s->host[i]);
 	wh_host_give(s, s->host[i].size);
@@ -233,9 +262,14 @@ CUresult wh_do_whHostBlock(struct wh_session *s, struct wh_frame *f)
 	switch (q->op) {
 	case WH_HOST_PIN:
 	case WH_HOST_ALIAS:
+	case WH_HOST_KEEP:
 		return add(s, q);
 	case WH_HOST_UNPIN:
 		return end(s, q);
+	case WH_HOST_PLACE:
+		return wh_host_place(s, q);
+	case WH_HOST_BACK:
+		return wh_host_back(s, q);
 	}
 	return CUDA_ERROR_INVALID_VALUE;
 }

@@ -12,15 +12,19 @@ void wh_done_cuMemMap(struct wh_session *s, struct wh_req_cuMemMap *q, CUresult 
 {
 	void *real;
 
-	if (res == CUDA_SUCCESS &&
-	    wh_get(s, WH_H_CUmemGenericAllocationHandle, q->handle, &real))
+	if (res != CUDA_SUCCESS)
+		return;
+	wh_reserved_mapped(s, q->ptr, q->size);
+	if (wh_get(s, WH_H_CUmemGenericAllocationHandle, q->handle, &real))
 		wh_mapped(s, q->ptr, q->size, (uintptr_t)real);
 }
 
 void wh_done_cuMemUnmap(struct wh_session *s, struct wh_req_cuMemUnmap *q, CUresult res)
 {
-	if (res == CUDA_SUCCESS)
-		wh_unmapped(s, q->ptr, q->size);
+	if (res != CUDA_SUCCESS)
+		return;
+	wh_reserved_unmapped(s, q->ptr, q->size);
+	wh_unmapped(s, q->ptr, q->size);
 }
 
 CUresult wh_check_cuMemCreate(struct wh_session *s, const struct wh_req_cuMemCreate *q)

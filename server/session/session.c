@@ -112,6 +112,8 @@ static void free_session(struct wh_session *s)
 	wh_resources_free(s);
 	wh_intervals_free(&s->reach.set);
 	wh_intervals_free(&s->aliases);
+	wh_intervals_free(&s->reserved);
+	wh_intervals_free(&s->device_mapped);
 	wh_limits_free(s);
 	free(s->upload.buf);
 	free(s->link);

@@ -146,6 +146,8 @@ struct wh_session {
 	size_t hosts;
 	/* ranges of the client's addresses where blocks have ever been */
 	struct wh_intervals aliases;
+	/* hostvmm.c: what cuMemAddressReserve() gave, and where cuMemMap() has put memory */
+	struct wh_intervals reserved, device_mapped;
 	void *backend;		/* dlopen handle */
 	struct wh_fence fence[WH_FENCES];
 	struct {

@@ -5,13 +5,8 @@
  * place to write a callback to. The session runs in this process, with a far area.
  */
 #define _GNU_SOURCE
-#include "session_fixture.h"
-#include "hostblock.h"
+#include "session_block.h"
 
-#include <errno.h>
-#include <unistd.h>
-
-#define PAGE	WH_PAGE_SIZE
 #define AREA	(16 * (uint64_t)WH_CALLBACK_AREA)
 
 static uint64_t far, at;
@@ -19,38 +14,6 @@ static uint64_t far, at;
 static CUresult fine(void)
 {
 	return CUDA_SUCCESS;
-}
-
-static int32_t block(struct wh_session *s, uint32_t op, uint64_t addr, uint64_t size, uint64_t to)
-{
-	struct wh_req_whHostBlock *q = request(s, WH_CALL_whHostBlock, sizeof(*q));
-
-	return send(s, host_block(q, op, addr, size, to)) ? -1 : rsp(s)->result;
-}
-
-static bool is_free(uint64_t addr)
-{
-	void *p = mmap((void *)addr, PAGE, PROT_READ,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return false;
-	munmap(p, PAGE);
-	return true;
-}
-
-/* The kernel reads there, because a read by this program would end it. */
-static bool is_nothing(uint64_t addr)
-{
-	int pair[2];
-	bool nothing;
-
-	if (pipe(pair))
-		return false;
-	nothing = write(pair[1], (void *)addr, 1) < 0 && errno == EFAULT;
-	close(pair[0]);
-	close(pair[1]);
-	return nothing;
 }
 
 static int32_t callback_at(struct wh_session *s, uint64_t callback)

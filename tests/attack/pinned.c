@@ -72,6 +72,16 @@ static void strange(struct hostile *h)
 	ok_eq(room(h), 84, "and_cost_nothing");
 }
 
+/* Memory of cuMemCreate() is not pinned before it is mapped, and counts from the start. */
+static void created(struct hostile *h)
+{
+	block(h, WH_HOST_KEEP, AT(0), 64 * MIB, 0);
+	ok_eq(block(h, WH_HOST_KEEP, AT(64), 21 * MIB, 0), CUDA_ERROR_OUT_OF_MEMORY,
+	      "memory_that_is_only_created_counts_the_same");
+	unpin(h, AT(0));
+	ok_eq(room(h), 84, "until_it_is_given_back");
+}
+
 /* Gives back memory twice, and memory that it never had: this makes no room. */
 static void give_back(struct hostile *h)
 {
@@ -126,9 +136,10 @@ int main(void)
 
 	if (!hostile_begin(&h))
 		return 1;
-	tap_plan(12);
+	tap_plan(14);
 	again(&h);
 	strange(&h);
+	created(&h);
 	give_back(&h);
 	other_context(&h);
 	many(&h);

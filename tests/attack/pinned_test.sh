@@ -13,7 +13,7 @@ serve
 "$wormhole" tenant create other --host-mem 100M
 start b --tenant other -- pin=$((40 * M))
 "$wormhole" run --tenant greedy -- "$WH_BUILD/tests/attack/bin/pinned" >"$tmp/said" 2>&1
-take_over "$tmp/said" 12 15
+take_over "$tmp/said" 14 17
 await has_workers 1
 is nothing_is_held_when_they_have_ended "$(field greedy "t['host_memory']")" 0
 is other_tenants_have_theirs_meanwhile "$(field other "t['host_memory']")" $((56 * M))
