@@ -115,18 +115,3 @@ void wh_after_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
 	(void)hStream;
 	wh_range_add(*dptr, bytesize);
 }
-
-void wh_after_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
-				  CUdeviceptr addr, unsigned long long flags)
-{
-	(void)alignment;
-	(void)addr;
-	(void)flags;
-	wh_range_add(*ptr, size);
-}
-
-void wh_after_cuMemAddressFree(CUdeviceptr ptr, size_t size)
-{
-	(void)size;
-	wh_range_remove(ptr);
-}

@@ -34,6 +34,7 @@ struct range {
 	unsigned int flags;
 	uint64_t id;
 	bool there;			/* it is at the same address in the worker */
+	bool mapped;			/* by cuMemMap(): hostvmm.c */
 };
 
 static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
@@ -129,6 +130,27 @@ static bool overlaps(const struct range *r)
 	size_t i = above(r->low + r->pages - 1);
 
 	return i && range[i - 1].low + range[i - 1].pages > r->low;
+}
+
+bool wh_registered_add(void *start, size_t size, void *far)
+{
+	struct range r = { .start = start, .low = start, .far = far, .size = size, .pages = size,
+			   .id = wh_block_id(), .there = true, .mapped = true };
+	bool good;
+
+	pthread_mutex_lock(&change_lock);
+	good = !overlaps(&r) && make_room();
+	if (good)
+		insert(&r);
+	pthread_mutex_unlock(&change_lock);
+	return good;
+}
+
+void wh_registered_drop(void *start)
+{
+	pthread_mutex_lock(&change_lock);
+	drop(&(struct range) { .low = start });
+	pthread_mutex_unlock(&change_lock);
 }
 
 /* --- The worker ---------------------------------------------------------------------- */
@@ -407,6 +429,8 @@ static CUresult unregister(void *p)
 		return i && inside(&range[i - 1], p, 1) ? CUDA_ERROR_INVALID_VALUE :
 							  CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	r = range[i - 1];
+	if (r.mapped)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	/* The pages come first: from then on nothing here depends on the worker. */
 	if (r.far != r.low && !to_private(&r))
 		return CUDA_ERROR_OUT_OF_MEMORY;

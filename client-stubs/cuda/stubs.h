@@ -108,6 +108,12 @@ void wh_hints_end(const struct wh_block *b);
 bool wh_registered_block(const void *p, struct wh_block *out);
 /* Is all of it at the same address in the worker? */
 bool wh_registered_there(const void *p, size_t n);
+/*
+ * Notes a block of the far area that lies at `start` in the worker and here, as if the program had
+ * registered it there; cuMemHostUnregister() does not end that. False: there is no memory.
+ */
+bool wh_registered_add(void *start, size_t size, void *far);
+void wh_registered_drop(void *start);
 /* Pins a block of the far area. `at`: also at that address in the worker. */
 CUresult wh_host_block(uint32_t op, void *addr, size_t size, void *at, unsigned int flags);
 /* Drops the contents of a block of the far area: its pages become holes again. */
