@@ -140,18 +140,18 @@ static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_de
 {
 	const struct wh_device_limit *m = &t->most[d];
 
-	if (t->bounded && !more_time(l, m) && l->memory - 1 <= m->memory - 1 &&
-	    l->sm_percent - 1 <= m->sm_percent - 1)	/* 0 is more than all */
-		return false;
 	if (!t->bounded)
 		return false;
-	if (more_time(l, m)) {
-		snprintf(err, err_size, "device %u: tenant %s was given no such ceiling (sm-max) or class (priority)",
-			 d, t->name);
+	if (l->memory - 1 > m->memory - 1 || l->sm_percent - 1 > m->sm_percent - 1) {
+		/* 0 is more than all. */
+		snprintf(err, err_size, "device %u: tenant %s was given %llu bytes and %u %% of the SMs (0: all)",
+			 d, t->name, (unsigned long long)m->memory, m->sm_percent);
 		return true;
 	}
-	snprintf(err, err_size, "device %u: tenant %s was given %llu bytes and %u %% of the SMs (0: all)",
-		 d, t->name, (unsigned long long)m->memory, m->sm_percent);
+	if (!more_time(l, m))
+		return false;
+	snprintf(err, err_size, "device %u: tenant %s was given no such ceiling (sm-max) or class (priority)",
+		 d, t->name);
 	return true;
 }
 

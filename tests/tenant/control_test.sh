@@ -10,7 +10,7 @@
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
 mode() { stat -c '%a %u' "$WORMHOLE_DIR/$1"; }
 
-plan 33
+plan 37
 serve --mem 64M
 "$wormhole" tenant create mine --mem 1G
 if [ "$(id -u)" = 0 ]; then
@@ -105,5 +105,11 @@ kill $other
 ok and_no_longer await eval '! "$wormhole" tenant list | grep -q "^long "'
 like keeper_of_a_tenant_is_heard_no_more "$(control '{"op":"create","tenant":"held","ephemeral":true}' \
 	'{"op":"stop"}' 2>&1 | tr '\n' ' ')" '"ok":true.*held.sock"} *$'
+control '{"op":"create","tenant":"job","bounded":true,"limits":[{"sm":30}]}' >/dev/null
+set_job() { control '{"op":"set","tenant":"job","limits":[{'"$1"'}]}'; }
+like a_bounded_tenant_gets_no_other_ceiling "$(set_job '"sm_max":100')" "job was given no such ceiling"
+like nor_a_higher_class "$(set_job '"priority":"high"')" "job was given no such .* class"
+is but_a_lower_one "$(set_job '"priority":"low"')$(field job "d['priority']")" '{"ok":true}low'
+like a_class_is_one_of_three "$(set_job '"priority":"urgent"')" "'urgent' is neither low, normal nor high"
 is server_lives_on "$("$wormhole" tenant list --json | grep -c mine)" 1
 finish
