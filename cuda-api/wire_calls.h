@@ -306,13 +306,18 @@ struct wh_req_whHostFunc {
 
 /* --- Pinned memory besides the data area --------------------------------------------- */
 
-#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device */
-#define WH_HOST_ALIAS		1	/* the same at the client's address `at` in the worker */
-#define WH_HOST_UNPIN		2	/* the block that starts at addr */
+/*
+ * The program's own memory has pages of the far area in its place. Registrations may share pages,
+ * so these are mapped at the program's addresses first, and then the very bytes are registered.
+ */
+#define WH_HOST_PIN		0	/* registers far pages, or bytes of the client's */
+#define WH_HOST_ALIAS		1	/* maps pages of it at the client's address `at`, too */
+#define WH_HOST_UNPIN		2	/* ends the registration that starts at addr, or a KEEP */
+#define WH_HOST_UNALIAS		3	/* ends the mapping of some pages of one ALIAS */
 /* A block of cuMemCreate(): first it counts and nothing more, then it lies in a reservation. */
-#define WH_HOST_KEEP		3	/* [addr, addr + size), not for the device */
-#define WH_HOST_PLACE		4	/* a kept block, for the device, at reserved addresses */
-#define WH_HOST_BACK		5	/* a placed block is only kept again */
+#define WH_HOST_KEEP		4	/* [addr, addr + size), not for the device */
+#define WH_HOST_PLACE		5	/* a kept block, for the device, at reserved addresses */
+#define WH_HOST_BACK		6	/* a placed block is only kept again */
 #define WH_MAX_HOST_BLOCKS	65536
 struct wh_req_whHostBlock {
 	struct wh_req hdr;

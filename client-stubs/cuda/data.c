@@ -152,6 +152,35 @@ bool wh_data_free(void *p)
 	return found;
 }
 
+/* Makes the block at p the i-th, if p is inside the i-th. */
+static bool split_at(struct area *a, size_t *i, const uint8_t *p)
+{
+	size_t before = p - a->block[*i].start;
+
+	if (!before)
+		return true;
+	if (!split(a, *i, before))
+		return false;
+	++*i;
+	return true;
+}
+
+void wh_data_free_part(void *p, size_t size)
+{
+	struct area *a = wh_in_far(p, 1) ? &far : &near;
+	bool cut;
+	size_t i;
+
+	pthread_mutex_lock(&data_lock);
+	i = find(a, p);
+	cut = i < a->blocks && a->block[i].used &&
+	      split_at(a, &i, p) && split(a, i, size);
+	pthread_mutex_unlock(&data_lock);
+	/* Without memory for the list, these pages stay in use. They are empty. */
+	if (cut)
+		wh_data_free(p);
+}
+
 bool wh_data_block(const void *p, struct wh_block *out)
 {
 	const struct area *a = wh_in_far(p, 1) ? &far : &near;

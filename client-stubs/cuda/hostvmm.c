@@ -190,7 +190,7 @@ static CUresult go_live(struct mapping *p)
 	/* With size 0 the block also stays where it is. */
 	if (mremap(far, 0, p->size, MREMAP_MAYMOVE | MREMAP_FIXED, p->start) == p->start) {
 		madvise(p->start, p->size, MADV_DOFORK);
-		p->live = wh_registered_add(p->start, p->size, far);
+		p->live = wh_registered_add(p->start, p->size);
 	}
 	if (p->live)
 		return CUDA_SUCCESS;

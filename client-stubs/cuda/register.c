@@ -3,9 +3,10 @@
  * cuMemHostRegister(). In one process with the worker the memory is registered as it is.
  * Otherwise the device must reach pages of a worker. A block of the far area gets the contents
  * of the program's pages and is mapped in their place, and in the worker at the same address,
- * if possible. Unregistering puts private pages back. Only whole pages can change. Other data
- * on the first and the last page moves along; writers are held off if the kernel has
- * userfaultfd.
+ * if possible. Then the worker registers the very bytes, so that several registrations may have
+ * parts of a page. When the last of them ends, a private page comes back. Only whole pages can
+ * change. Other data on the first and the last page moves along; writers are held off if the
+ * kernel has userfaultfd.
  */
 #define _GNU_SOURCE
 #include "stubs.h"
@@ -29,7 +30,8 @@
 
 /* A registered range; [low, low + pages) are the whole pages around it. */
 struct range {
-	uint8_t *start, *low, *far;	/* far: its block; in one process the same as low */
+	uint8_t *start, *low;
+	uint8_t *far;			/* its block, if it is elsewhere in the worker */
 	size_t size, pages;
 	unsigned int flags;
 	uint64_t id;
@@ -37,18 +39,27 @@ struct range {
 	bool mapped;			/* by cuMemMap(): hostvmm.c */
 };
 
+/* Whole pages with memory of the far area in their place. */
+struct pages {
+	uint8_t *low, *far;
+	size_t size;
+};
+
 static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
 /* Only one thread registers at a time. */
 static pthread_mutex_t change_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
-static struct range *range WH_PAIR;	/* by address; pages of two never overlap */
+static struct range *range WH_PAIR;	/* by address; two never overlap */
 static size_t ranges WH_PAIR, room WH_PAIR;
+/* The pages of all registered ranges that are at their address in the worker, by address. */
+static struct pages *shared WH_PAIR;
+static size_t shares WH_PAIR, share_room WH_PAIR;
 
 /* --- The list -------------------------------------------------------------------- */
 
-/* Returns the index of the first range whose pages start above p. */
+/* Returns the index of the first range that starts above p. */
 static size_t above(const void *p)
 {
-	return WH_ABOVE(range, ranges, low, p);
+	return WH_ABOVE(range, ranges, start, p);
 }
 
 static bool inside(const struct range *r, const void *p, size_t n)
@@ -90,13 +101,17 @@ bool wh_registered_there(const void *p, size_t n)
 	return found;
 }
 
-/* Other threads read the list. Only one registers, so the room is still there for insert(). */
+/*
+ * Other threads read the lists. Only one registers, so the room is still there for insert(), and
+ * to cut pages in two.
+ */
 static bool make_room(void)
 {
 	bool good;
 
 	pthread_rwlock_wrlock(&range_lock);
-	good = WH_MAKE_ROOM(range, ranges, room, 64);
+	good = WH_MAKE_ROOM(range, ranges, room, 64) &&
+	       WH_MAKE_ROOM(shared, shares, share_room, 64);
 	pthread_rwlock_unlock(&range_lock);
 	return good;
 }
@@ -106,7 +121,7 @@ static void insert(const struct range *r)
 	size_t i;
 
 	pthread_rwlock_wrlock(&range_lock);
-	i = above(r->low);
+	i = above(r->start);
 	memmove(&range[i + 1], &range[i], (ranges - i) * sizeof(*range));
 	range[i] = *r;
 	wh_client.registered = ++ranges;
@@ -118,23 +133,97 @@ static void drop(const struct range *r)
 	size_t i;
 
 	pthread_rwlock_wrlock(&range_lock);
-	i = above(r->low) - 1;
+	i = above(r->start) - 1;
 	memmove(&range[i], &range[i + 1], (ranges - i - 1) * sizeof(*range));
 	wh_client.registered = --ranges;
 	pthread_rwlock_unlock(&range_lock);
 }
 
-/* While change_lock is held, nobody else writes the list. */
+/* While change_lock is held, nobody else writes the lists. */
 static bool overlaps(const struct range *r)
 {
-	size_t i = above(r->low + r->pages - 1);
+	size_t i = above(r->start + r->size - 1);
 
-	return i && range[i - 1].low + range[i - 1].pages > r->low;
+	return i && range[i - 1].start + range[i - 1].size > r->start;
 }
 
-bool wh_registered_add(void *start, size_t size, void *far)
+/* Has a range other than r bytes from `low` on, below `high`? Pages on which it has are shared. */
+static bool used(const struct range *r, const uint8_t *low, const uint8_t *high)
 {
-	struct range r = { .start = start, .low = start, .far = far, .size = size, .pages = size,
+	size_t i = above(high - 1);
+
+	if (i && range[i - 1].start == r->start)
+		i--;
+	return i && range[i - 1].start + range[i - 1].size > low;
+}
+
+/* Returns the pages of r on which no other range has a part: all but the first and the last. */
+static struct pages alone(const struct range *r)
+{
+	uint8_t *low = r->low, *end = r->low + r->pages;
+
+	if (used(r, low, low + WH_PAGE_SIZE))
+		low += WH_PAGE_SIZE;
+	if (end > low && used(r, end - WH_PAGE_SIZE, end))
+		end -= WH_PAGE_SIZE;
+	return (struct pages) { .low = low, .size = end - low };
+}
+
+/* Has a range that is elsewhere in the worker a part of these pages? Nobody shares them. */
+static bool is_elsewhere(const struct range *r)
+{
+	const struct range *o;
+
+	for (o = range; o < range + ranges; o++)
+		if (!o->there && o->low < r->low + r->pages && r->low < o->low + o->pages)
+			return true;
+	return false;
+}
+
+static void share(const struct pages *p)
+{
+	size_t i;
+
+	pthread_rwlock_wrlock(&range_lock);
+	i = WH_ABOVE(shared, shares, low, p->low);
+	memmove(&shared[i + 1], &shared[i], (shares - i) * sizeof(*shared));
+	shared[i] = *p;
+	shares++;
+	pthread_rwlock_unlock(&range_lock);
+}
+
+/*
+ * Takes some of the pages out of the list, all of one block, and says which. False: there are none.
+ * What is before them stays, and what is behind them.
+ */
+static bool take_out(const struct pages *p, struct pages *out)
+{
+	size_t i = WH_ABOVE(shared, shares, low, p->low + p->size - 1);
+	struct pages *s = i ? &shared[i - 1] : NULL, behind;
+
+	if (!s || s->low + s->size <= p->low)
+		return false;
+	out->low = s->low > p->low ? s->low : p->low;
+	out->size = (s->low + s->size < p->low + p->size ? s->low + s->size : p->low + p->size) -
+		    out->low;
+	out->far = s->far + (out->low - s->low);
+	behind = (struct pages) { .low = out->low + out->size, .far = out->far + out->size,
+				  .size = s->low + s->size - (out->low + out->size) };
+	pthread_rwlock_wrlock(&range_lock);
+	s->size = out->low - s->low;
+	if (!s->size) {
+		memmove(s, s + 1, (shares - i) * sizeof(*s));
+		shares--;
+	}
+	pthread_rwlock_unlock(&range_lock);
+	if (behind.size)
+		share(&behind);
+	return true;
+}
+
+bool wh_registered_add(void *start, size_t size)
+{
+	struct range r = { .start = start, .low = start, .size = size, .pages = size,
 			   .id = wh_block_id(), .there = true, .mapped = true };
 	bool good;
 
@@ -149,7 +238,7 @@ bool wh_registered_add(void *start, size_t size, void *far)
 void wh_registered_drop(void *start)
 {
 	pthread_mutex_lock(&change_lock);
-	drop(&(struct range) { .low = start });
+	drop(&(struct range) { .start = start });
 	pthread_mutex_unlock(&change_lock);
 }
 
@@ -187,14 +276,14 @@ void wh_far_empty(void *p, size_t size)
  * Only plain private memory may change, readable and writable, all of it: pages of a file or of
  * other processes would lose their connection. Only the kernel's list knows.
  */
-static bool plain_line(const char *line, const struct range *r, uintptr_t *done)
+static bool plain_line(const char *line, const struct pages *r, uintptr_t *done)
 {
 	unsigned long start, end, inode;
 	char perms[5], name[64] = "";
 
 	if (sscanf(line, "%lx-%lx %4s %*x %*s %lu %63s", &start, &end, perms, &inode, name) < 4)
 		return true;
-	if (end <= *done || start >= (uintptr_t)r->low + r->pages)
+	if (end <= *done || start >= (uintptr_t)r->low + r->size)
 		return true;
 	if (start > *done || strcmp(perms, "rw-p") || inode || (name[0] && strcmp(name, "[heap]") &&
 								  strncmp(name, "[anon", 5)))
@@ -203,7 +292,7 @@ static bool plain_line(const char *line, const struct range *r, uintptr_t *done)
 	return true;
 }
 
-static bool is_plain(const struct range *r)
+static bool is_plain(const struct pages *r)
 {
 	uintptr_t done = (uintptr_t)r->low;
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -216,18 +305,18 @@ static bool is_plain(const struct range *r)
 	free(line);
 	if (f)
 		fclose(f);
-	return plain && done >= (uintptr_t)r->low + r->pages;
+	return plain && done >= (uintptr_t)r->low + r->size;
 }
 
 /*
  * This thread runs on its own stack while pages change. Stacks of other threads look like any
  * memory.
  */
-static bool on_stack(const struct range *r)
+static bool on_stack(const struct pages *r)
 {
 	const uint8_t *here = __builtin_frame_address(0);
 
-	return here + WH_PAGE_SIZE > r->low && here < r->low + r->pages;
+	return here + WH_PAGE_SIZE > r->low && here < r->low + r->size;
 }
 
 /* --- Changing pages -------------------------------------------------------------------- */
@@ -236,10 +325,10 @@ static bool on_stack(const struct range *r)
  * Whoever writes to the pages waits until the descriptor is closed, and then finds what is
  * mapped there. -1: the kernel does not offer it.
  */
-static int hold_writers(const struct range *r)
+static int hold_writers(const struct pages *r)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
-	struct uffdio_register reg = { .range = { (uintptr_t)r->low, r->pages },
+	struct uffdio_register reg = { .range = { (uintptr_t)r->low, r->size },
 				       .mode = UFFDIO_REGISTER_MODE_WP };
 	struct uffdio_writeprotect wp = { .range = reg.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP };
 	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
@@ -249,7 +338,7 @@ static int hold_writers(const struct range *r)
 	if (fd < 0)
 		return -1;
 	/* A page that does not exist yet cannot be protected. */
-	madvise(r->low, r->pages, MADV_POPULATE_READ);
+	madvise(r->low, r->size, MADV_POPULATE_READ);
 	if (ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &reg) == 0 &&
 	    ioctl(fd, UFFDIO_WRITEPROTECT, &wp) == 0)
 		return fd;
@@ -257,66 +346,118 @@ static int hold_writers(const struct range *r)
 	return -1;
 }
 
-/* Puts the copy at `from` in the place of r's pages, in one step for every other thread. */
-static bool take_place(const struct range *r, void *from, size_t old_size)
+/* Puts the copy at `from` in the place of the pages, in one step for every other thread. */
+static bool take_place(const struct pages *r, void *from, size_t old_size)
 {
 	int fd = hold_writers(r);
 	bool done;
 
-	memcpy(from, r->low, r->pages);
-	done = mremap(from, old_size, r->pages, MREMAP_MAYMOVE | MREMAP_FIXED, r->low) == r->low;
+	memcpy(from, r->low, r->size);
+	done = mremap(from, old_size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->low) == r->low;
 	if (done)
-		madvise(r->low, r->pages, MADV_DOFORK);
+		madvise(r->low, r->size, MADV_DOFORK);
 	if (fd >= 0)
 		close(fd);
 	return done;
 }
 
-/* Maps r's block in the place of its pages. With size 0 the block also stays where it is. */
-static bool to_shared(const struct range *r)
+/* Maps the block in the place of the pages. With size 0 the block also stays where it is. */
+static bool to_shared(const struct pages *r)
 {
 	return take_place(r, r->far, 0);
 }
 
-static bool to_private(const struct range *r)
+static bool to_private(const struct pages *r)
 {
-	void *p = mmap(NULL, r->pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return false;
-	if (take_place(r, p, r->pages))
+	if (take_place(r, p, r->size))
 		return true;
-	munmap(p, r->pages);
+	munmap(p, r->size);
 	return false;
 }
 
-static void give_far(const struct range *r)
+static void give_far(const struct pages *r)
 {
-	wh_far_empty(r->far, r->pages);
-	wh_data_free(r->far);
+	wh_far_empty(r->far, r->size);
+	wh_data_free_part(r->far, r->size);
+}
+
+static CUresult pin(void *p, size_t size, unsigned int flags)
+{
+	return wh_host_block(WH_HOST_PIN, p, size, NULL, flags);
+}
+
+static CUresult unpin(void *p)
+{
+	return wh_host_block(WH_HOST_UNPIN, p, 0, NULL, 0);
+}
+
+/* Ends what the worker has of pages that are the program's own again. */
+static CUresult give_back(const struct pages *all)
+{
+	CUresult first = CUDA_SUCCESS, res;
+	struct pages p;
+
+	while (take_out(all, &p)) {
+		res = wh_host_block(WH_HOST_UNALIAS, p.far, p.size, NULL, 0);
+		if (res == CUDA_SUCCESS)
+			give_far(&p);
+		else if (first == CUDA_SUCCESS)
+			first = res;
+	}
+	return first;
+}
+
+/* Brings the pages that no other range has to the worker, at their address if possible. */
+static CUresult bring(struct range *r, struct pages *p, unsigned int flags)
+{
+	CUresult res;
+
+	if (on_stack(p) || !is_plain(p))
+		return wh_refuse("cuMemHostRegister of a stack or of memory that is not private, readable and writable");
+	p->far = wh_far_alloc(p->size, 0, false);
+	if (!p->far)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	res = wh_host_block(WH_HOST_ALIAS, p->far, p->size, p->low, 0);
+	r->there = res == CUDA_SUCCESS;
+	/* Something of the worker is at that address. Such pages are not shared by ranges. */
+	if (res == CUDA_ERROR_MAP_FAILED && p->size == r->pages)
+		res = pin(p->far, p->size, flags);
+	if (res == CUDA_SUCCESS && !to_shared(p)) {
+		if (r->there)
+			wh_host_block(WH_HOST_UNALIAS, p->far, p->size, NULL, 0);
+		else
+			unpin(p->far);
+		res = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (res != CUDA_SUCCESS)
+		give_far(p);
+	else if (r->there)
+		share(p);
+	else
+		r->far = p->far;
+	return res;
 }
 
 static CUresult register_shared(struct range *r, unsigned int flags)
 {
-	CUresult res;
+	struct pages p = alone(r);
+	CUresult res = CUDA_SUCCESS;
 
 	if (!wh_client.link.far)
 		return wh_refuse("cuMemHostRegister over this transport");
-	if (on_stack(r) || !is_plain(r))
-		return wh_refuse("cuMemHostRegister of a stack or of memory that is not private, readable and writable");
-	r->far = wh_far_alloc(r->pages, 0, false);
-	if (!r->far)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	res = wh_host_block(WH_HOST_ALIAS, r->far, r->pages, r->low, flags);
-	r->there = res == CUDA_SUCCESS;
-	if (res == CUDA_ERROR_MAP_FAILED)	/* something of the worker is at that address */
-		res = wh_host_block(WH_HOST_PIN, r->far, r->pages, NULL, flags);
-	if (res == CUDA_SUCCESS && !to_shared(r)) {
-		wh_host_block(WH_HOST_UNPIN, r->far, 0, NULL, 0);
-		res = CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	if (res != CUDA_SUCCESS)
-		give_far(r);
+	if (is_elsewhere(r))
+		return wh_refuse("cuMemHostRegister on pages whose address is taken in the worker");
+	if (p.size)
+		res = bring(r, &p, flags);
+	if (res != CUDA_SUCCESS || !r->there)
+		return res;
+	res = pin(r->start, r->size, flags);
+	if (res != CUDA_SUCCESS && p.size && to_private(&p))
+		give_back(&p);
 	return res;
 }
 
@@ -326,13 +467,9 @@ static CUresult register_range(struct range *r, unsigned int flags)
 
 	if (!make_room())
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!wh_client.link.one_process) {
-		res = register_shared(r, flags);
-	} else {
-		r->far = r->low;
-		r->there = true;
-		res = wh_host_block(WH_HOST_PIN, r->low, r->pages, NULL, flags);
-	}
+	r->there = true;
+	res = wh_client.link.one_process ? pin(r->start, r->size, flags) :
+					   register_shared(r, flags);
 	if (res == CUDA_SUCCESS)
 		insert(r);
 	return res;
@@ -352,24 +489,28 @@ void wh_registered_release(void)
 }
 
 /* A child's memory is its own: memory shared with the worker becomes a copy. */
+static void to_copy(const struct pages *r)
+{
+	void *p = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		wh_complain("fork: no memory for a copy of %zu bytes that are registered", r->size);
+		abort();
+	}
+	memcpy(p, r->low, r->size);
+	mremap(p, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->low);
+}
+
 void wh_registered_after_fork(void)
 {
+	const struct pages *p;
 	const struct range *r;
-	void *p;
 
-	for (r = range; r < range + ranges; r++) {
-		if (r->far == r->low)
-			continue;
-		p = mmap(NULL, r->pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
-		if (p == MAP_FAILED) {
-			wh_complain("fork: no memory for a copy of %zu bytes that are registered",
-				    r->pages);
-			abort();
-		}
-		memcpy(p, r->low, r->pages);
-		mremap(p, r->pages, r->pages, MREMAP_MAYMOVE | MREMAP_FIXED, r->low);
-	}
+	for (p = shared; p < shared + shares; p++)
+		to_copy(p);
+	for (r = range; r < range + ranges; r++)
+		if (!r->there || r->mapped)
+			to_copy(&(struct pages) { .low = r->low, .size = r->pages });
 }
 
 /* --- The functions ------------------------------------------------------------------------ */
@@ -421,7 +562,9 @@ static CUresult unregister(void *p)
 {
 	CUresult res = wh_raw_cuCtxSynchronize();
 	size_t i = above(p);
+	struct pages pages;
 	struct range r;
+	CUresult again;
 
 	if (res == CUDA_ERROR_NOT_PERMITTED)
 		return res;
@@ -431,14 +574,23 @@ static CUresult unregister(void *p)
 	r = range[i - 1];
 	if (r.mapped)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	if (!make_room())
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pages = r.there ? alone(&r) :
+			  (struct pages) { .low = r.low, .far = r.far, .size = r.pages };
 	/* The pages come first: from then on nothing here depends on the worker. */
-	if (r.far != r.low && !to_private(&r))
+	if (!wh_client.link.one_process && pages.size && !to_private(&pages))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	drop(&r);
-	res = wh_host_block(WH_HOST_UNPIN, r.far, r.pages, NULL, 0);
-	if (r.far != r.low)
-		give_far(&r);
-	return res;
+	res = unpin(r.there ? r.start : r.far);
+	if (wh_client.link.one_process)
+		return res;
+	if (!r.there) {
+		give_far(&pages);
+		return res;
+	}
+	again = pages.size ? give_back(&pages) : CUDA_SUCCESS;
+	return res == CUDA_SUCCESS ? again : res;
 }
 
 CUresult cuMemHostUnregister(void *p)

@@ -85,6 +85,7 @@ void wh_pinned_free(void *p);
 bool wh_graph_copies_reclaim(void);
 void *wh_far_alloc(size_t size, unsigned int flags, bool managed);	/* not pinned yet */
 bool wh_data_free(void *p);
+void wh_data_free_part(void *p, size_t size);	/* whole pages of one block */
 /* A block, or the registered range, that holds an address. */
 struct wh_block {
 	uint8_t *start;
@@ -112,7 +113,7 @@ bool wh_registered_there(const void *p, size_t n);
  * Notes a block of the far area that lies at `start` in the worker and here, as if the program had
  * registered it there; cuMemHostUnregister() does not end that. False: there is no memory.
  */
-bool wh_registered_add(void *start, size_t size, void *far);
+bool wh_registered_add(void *start, size_t size);
 void wh_registered_drop(void *start);
 /* Pins a block of the far area. `at`: also at that address in the worker. */
 CUresult wh_host_block(uint32_t op, void *addr, size_t size, void *at, unsigned int flags);

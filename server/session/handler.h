@@ -19,9 +19,10 @@
 
 /* hostblock.c: pinned memory besides the data area. */
 struct wh_host_block {
-	uint64_t addr;		/* in the far area, or the client's own in one process */
-	uint64_t at;		/* where it is pinned: `addr`, or the client's own address */
+	uint64_t at;		/* where it is pinned; of a mapping, the client's address */
 	uint64_t size;
+	uint64_t addr;		/* in the far area; of bytes of a mapping, the same as `at` */
+	uint64_t charged;	/* bytes of host memory; a mapping is charged as it is long */
 	uint32_t flags;		/* of cuMemHostRegister */
 	bool kept;		/* the driver does not know it: hostvmm.c */
 };
@@ -29,11 +30,11 @@ struct wh_host_block {
 CUresult wh_host_pin(struct wh_session *s, const struct wh_host_block *b);
 /* Ends that. That it has ended with its context already is as good. */
 CUresult wh_host_unpin(struct wh_session *s, const struct wh_host_block *b);
-/* Returns the index of the block that begins at addr of the far area; s->hosts: there is none. */
+/* Returns the index of the block whose `addr` this is; s->hosts: there is none. */
 size_t wh_host_find(const struct wh_session *s, uint64_t addr);
-/* Gives a block another address, which nothing overlaps. */
+/* Gives a block another address, which nothing overlaps. The indexes of others change. */
 void wh_host_move(struct wh_session *s, size_t i, uint64_t at, bool kept);
-/* Is no block pinned at any of these addresses? */
+/* Is no block pinned or mapped at any of these addresses? There is one at least. */
 bool wh_host_clear(const struct wh_session *s, uint64_t at, uint64_t size);
 /* Maps the addresses of a block that is no longer there to nothing. */
 void wh_host_nothing(uint64_t at, uint64_t size);
@@ -46,7 +47,7 @@ CUresult wh_host_back(struct wh_session *s, const struct wh_req_whHostBlock *q);
 void wh_reserved_mapped(struct wh_session *s, uint64_t addr, uint64_t size);
 void wh_reserved_unmapped(struct wh_session *s, uint64_t addr, uint64_t size);
 
-/* Is [addr, addr + size) inside one block at an address of the client's own? */
+/* Is [addr, addr + size) inside one registration? */
 bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size);
 /* All registrations ended with their context: makes them again. */
 void wh_host_register_again(struct wh_session *s);

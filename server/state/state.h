@@ -139,11 +139,11 @@ struct wh_session {
 	size_t part_size;
 	uint8_t *data;
 	size_t data_size;
-	uint8_t *far;		/* shared memory besides the part: blocks are in host[] */
+	uint8_t *far;		/* shared memory besides the part; its blocks: host[], mapped[] */
 	size_t far_size;
 	bool one_process;
-	struct wh_host_block *host;
-	size_t hosts;
+	struct wh_host_block *host, *mapped;	/* registrations and kept blocks; mappings */
+	size_t hosts, mappings;
 	/* ranges of the client's addresses where blocks have ever been */
 	struct wh_intervals aliases;
 	/* hostvmm.c: what cuMemAddressReserve() gave, and where cuMemMap() has put memory */

@@ -137,6 +137,60 @@ static void test_neighbour(void)
 	munmap(page, 8192);
 }
 
+/* --- Several registrations on a page ------------------------------------------------------ */
+
+/* Does the device see what is there, and the program what the device writes? */
+static bool works(uint8_t *p, size_t n, uint32_t seed)
+{
+	CUdeviceptr there;
+
+	pattern(p, n, seed);
+	if (cuMemHostGetDevicePointer(&there, p, 0) || cuMemcpyDtoD(device, there, n))
+		return false;
+	memset(p, 0, n);
+	return cuMemcpyDtoD(there, device, n) == 0 && cuCtxSynchronize() == 0 && same(p, n, seed);
+}
+
+static void test_pages(void)
+{
+	const int plain = MAP_PRIVATE | MAP_ANONYMOUS;
+	uint8_t *page = mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, plain, -1, 0);
+	uint8_t *a = page, *b = page + 80, *c = page + 4000, *d = page + 4400;
+	size_t size_d = 2 * 4096 + 100;
+	pid_t child;
+	int status;
+
+	memset(page, 0x3c, 4 * 4096);
+	ok(!cuMemHostRegister(a, 80, 0) && !cuMemHostRegister(c, 400, 0) &&
+	   !cuMemHostRegister(d, size_d, 0) && !cuMemHostRegister(b, 20, 0),
+	   "several_ranges_on_a_page_are_registered");
+	ok(works(a, 80, 1) && works(b, 20, 2) && works(c, 400, 3) && works(d, size_d, 4) &&
+	   same(a, 80, 1) && same(b, 20, 2) && same(c, 400, 3) && page[100] == 0x3c,
+	   "each_of_them_works_alone");
+	ok_eq(cuMemHostRegister(c + 399, 2, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+	      "a_byte_of_two_is_registered_once");
+	ok(!cuMemHostUnregister(c) && same(c, 400, 3) && works(a, 80, 5) && works(b, 20, 6) &&
+	   works(d, size_d, 7), "the_others_live_on_when_one_ends");
+	child = fork();
+	if (!child) {
+		memset(page, 0, 4 * 4096);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	ok(!status && same(d, size_d, 7) && works(d, size_d, 8), "a_child_has_its_own_pages");
+	ok(!cuMemHostUnregister(d) && same(d, size_d, 8) && works(a, 80, 9) && same(b, 20, 6),
+	   "so_do_they_when_pages_come_back");
+	/* Pages that are the program's own again are the kernel's to exchange. */
+	munmap(page + 4096, 3 * 4096);
+	ok(mmap(page + 4096, 3 * 4096, PROT_READ | PROT_WRITE, plain | MAP_FIXED, -1, 0) ==
+	   page + 4096 && !cuMemHostRegister(c, 400, 0) && works(c, 400, 10),
+	   "fresh_memory_behind_a_shared_page_is_registered");
+	ok(!cuMemHostUnregister(a) && !cuMemHostUnregister(b) && !cuMemHostUnregister(c) &&
+	   same(a, 80, 9) && same(b, 20, 6) && same(c, 400, 10) && page[100] == 0x3c,
+	   "all_of_it_is_as_it_was");
+	munmap(page, 4 * 4096);
+}
+
 /* --- What cannot be registered ---------------------------------------------------------- */
 
 static void test_refusals(void)
@@ -267,12 +321,13 @@ int main(void)
 {
 	uint8_t *p = own();
 
-	tap_plan(30);
+	tap_plan(38);
 	begin();
 	cuMemAlloc(&device, SIZE);
 	test_use(p);
 	test_end(p);
 	test_neighbour();
+	test_pages();
 	test_refusals();
 	test_growth();
 	test_large();
