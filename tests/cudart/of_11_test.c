@@ -77,9 +77,7 @@ static void test_objects(void)
 {
 	struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
 	struct cudaResourceDesc res = { .resType = cudaResourceTypeArray };
-	/* Drivers take this flag with such coordinates alone. */
-	struct cudaTextureDesc_v2 tex2 = { .seamlessCubemap = 1, .normalizedCoords = 1,
-					   .filterMode = cudaFilterModeLinear };
+	struct cudaTextureDesc_v2 tex2 = { .seamlessCubemap = 1 };
 	struct cudaTextureDesc *tex = at_the_end(sizeof(*tex));
 	GUARDED(struct cudaTextureDesc_v2) back2;
 	GUARDED(struct cudaTextureDesc) back;
