@@ -5,10 +5,10 @@
  *
  * A tenant whose ceiling is its guarantee is always within its guarantee when it launches, and
  * waits otherwise (bucket.c). With a higher ceiling it goes on beyond the guarantee, in time that
- * nobody wants who is within his. Without a ceiling it also lets others work beside it that have
- * none: while one of them is busy on its CPU, the device works for another. Then spans contain the
- * others' work. So work in company costs what as many launches took when the tenant was alone on
- * the device; this is also how far it got of what it would have got alone, which is what the
+ * no tenant wants which is within its own. Without a ceiling it also lets others work beside it
+ * that have none: while one is busy on its CPU, the device works for another. Then spans contain
+ * the others' work. So work in company costs what as many launches took when the tenant was alone
+ * on the device; this is also how far it got of what it would have got alone, which is what the
  * guarantee is of. The mean of launches that were measured alone is learned whenever the tenant
  * works alone, and by a short probe now and then.
  *
@@ -35,7 +35,7 @@ static int64_t most_kept(const struct wh_device_limit *l)
 
 /*
  * So much must be owed until the tenant stops others: it gives long turns, since a GPU takes a
- * while to work for another process (about 1 ms on an H200).
+ * while to work for another process (about 1 ms, as rates on an H200 suggest).
  */
 static int64_t firm_level(const struct wh_device_limit *l)
 {
