@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "slurm.h"
+#include "tenant/spec.h"
 
 SPANK_PLUGIN(wormhole, 1)
 
@@ -64,8 +65,15 @@ static int configure(int argc, char **argv)
 			expand(config.dir, argv[i] + 4);
 		} else if (!strncmp(argv[i], "libs=", 5)) {
 			expand(config.libs, argv[i] + 5);
+		} else if (!strncmp(argv[i], "sm-max=", 7)) {
+			if (!wh_limit_ceiling(argv[i] + 7, &config.ceiling))
+				continue;
+			slurm_error("wormhole: plugstack.conf: sm-max=: %s",
+				    wh_limit_ceiling_why(argv[i] + 7));
+			return -1;
 		} else {
-			slurm_error("wormhole: plugstack.conf: '%s' is neither dir=DIR nor libs=DIR", argv[i]);
+			slurm_error("wormhole: plugstack.conf: '%s' is none of dir=DIR, libs=DIR and sm-max=PERCENT",
+				    argv[i]);
 			return -1;
 		}
 	}

@@ -18,6 +18,7 @@
 struct ws_config {
 	char dir[PATH_MAX];	/* dir=: the server's folder; %n is the node's name */
 	char libs[PATH_MAX];	/* libs=: the client libraries */
+	uint32_t ceiling;	/* sm-max=: of each share, in percent; 0: the share itself */
 	char node[WS_NODE];
 	int device;		/* the server's only device that is this node's; -1: all are */
 };

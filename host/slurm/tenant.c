@@ -204,15 +204,18 @@ static enum ws_made choose(const struct ws_config *c, const struct ws_grant *g, 
 
 /*
  * The tenant gets a part of one device and sees no other device. A job without a share gets
- * the smallest share.
+ * the smallest share. A share that is larger than the cluster's ceiling is its own ceiling.
  */
-static void limits_of(cJSON *o, const struct ws_grant *g, int device)
+static void limits_of(cJSON *o, const struct ws_config *c, const struct ws_grant *g, int device)
 {
 	cJSON *limit = cJSON_CreateObject();
+	unsigned int sm = g->sm ? g->sm : 1;
 
 	cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "devices"), cJSON_CreateNumber(device));
 	cJSON_AddNumberToObject(limit, "memory", (double)g->memory);
-	cJSON_AddNumberToObject(limit, "sm", g->sm ? g->sm : 1);
+	cJSON_AddNumberToObject(limit, "sm", sm);
+	if (c->ceiling > sm)
+		cJSON_AddNumberToObject(limit, "sm_max", c->ceiling);
 	cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "limits"), limit);
 }
 
@@ -250,7 +253,7 @@ static enum ws_made create(const struct ws_config *c, const struct ws_grant *g, 
 	o = request("create", name);
 	cJSON_AddNumberToObject(o, "uid", g->uid);
 	cJSON_AddTrueToObject(o, "bounded");
-	limits_of(o, g, device);
+	limits_of(o, c, g, device);
 	answer = ask(c->dir, o, err);
 	cJSON_Delete(answer);
 	return answer ? WS_MADE : WS_FAILED;

@@ -6,7 +6,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 22
+plan 24
 
 start_cluster
 is nodes_have_what_slurm_conf_prints "$(sinfo -h -N -o %G | sort -u)" "gpumem:512,gpusm:100"
@@ -68,6 +68,14 @@ ok too_much_for_any_node_is_refused sh -c '! "$@"' - as_user srun --gpu-mem=600M
 # shellcheck disable=SC2016
 out=$(as_user srun -w n1 sh -c 'ls "$1" | wc -l' - "$tmp/d.n1")
 is job_without_a_share_has_no_socket "$out" 0
+
+sed -i 's/$/ sm-max=60/' "$tmp/plugstack.conf"
+d=$(submit -w n2 --gpu-mem=64M --gpu-sm=20)
+e=$(submit -w n3 --gpu-mem=64M --gpu-sm=70)
+await runs "$d"; await runs "$e"
+is jobs_may_take_what_is_idle_up_to_the_clusters_ceiling "$(ceiling n2 "$d")" 60
+is and_a_larger_share_is_its_own_ceiling "$(ceiling n3 "$e")" 70
+scancel "$d" "$e"
 
 d=$(submit -p urgent -w n1 --gpu-mem=400M --gpu-sm=90)
 ok urgent_job_takes_the_place_of_others await runs "$d"

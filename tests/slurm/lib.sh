@@ -195,6 +195,12 @@ limits() {
 		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print(d['memory_limit']>>20, d['sm_percent'])"
 }
 
+# ceiling NODE JOB prints how much of the device's time the job's tenant may take, in percent.
+ceiling() {
+	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c \
+		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print(d['sm_max_percent'])"
+}
+
 clean_up() {
 	if [ -s "$tmp/slurmctld.pid" ]; then
 		scancel -u "$user" >/dev/null 2>&1
