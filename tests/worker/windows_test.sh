@@ -118,7 +118,7 @@ talk() { # PYTHON: with c, which is connected, and request(what, version)
 c = socket.socket(socket.AF_UNIX)
 c.settimeout(10)
 c.connect(sys.argv[1])
-def request(what, version=2 << 16 | 4, size=0, magic=0x4e4e414843544857, nonce=7):
+def request(what, version=3 << 16 | 4, size=0, magic=0x4e4e414843544857, nonce=7):
     return struct.pack("<QQIIII", magic, nonce, version, what, 0, size)
 def answer():
     h = struct.unpack("<QQIIII", c.recv(32, socket.MSG_WAITALL))
@@ -140,8 +140,8 @@ is another_release_is_told_so "$(talk 'c.send(request(1, 5)); print(refusal())')
 is an_unknown_request_too "$(talk 'c.send(request(3)); print(refusal())')" "the server VM knows no such request"
 is so_is_a_limit_of_another_size "$(talk 'c.send(request(2, size=1 << 31)); print(refusal())')" \
 	"the server VM is of another release of Wormhole"
-is a_limit_of_nonsense_is_refused "$(talk 'c.send(request(2, size=8 + 17 * 24) +
-	struct.pack("<IIiIQII", 0, 1, 0, 2, 0, 1000, 9) + bytes(16 * 24)); print(refusal())')" \
+is a_limit_of_nonsense_is_refused "$(talk 'c.send(request(2, size=8 + 17 * 32) +
+	struct.pack("<IIiIQIIII", 0, 1, 0, 2, 0, 1000, 9, 0, 0) + bytes(16 * 32)); print(refusal())')" \
 	"the request makes no sense: it is of another release"
 
 # figures LINE... sets the driver's figures. A worker takes memory through its kernel, which costs
