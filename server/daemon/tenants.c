@@ -129,10 +129,8 @@ static void groups_of_others(const struct wh_tenant *self, struct wh_limit_plan 
 /* Is the ceiling or the class above what was given? */
 static bool more_time(const struct wh_device_limit *l, const struct wh_device_limit *most)
 {
-	static const int order[WH_CLASSES] = { [WH_CLASS_LOW] = -1, [WH_CLASS_HIGH] = 1 };
-
 	return wh_ceiling(l) - 1 > wh_ceiling(most) - 1 ||
-	       order[l->sm_class] > order[most->sm_class];
+	       wh_class_order(l->sm_class) > wh_class_order(most->sm_class);
 }
 
 static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_device_limit *l,

@@ -205,11 +205,7 @@ struct rank {
 
 static int class_of(const struct wh_turns *v, unsigned int i, int device)
 {
-	switch (__atomic_load_n(&v->board->class[i][device], __ATOMIC_RELAXED)) {
-	case WH_CLASS_HIGH: return 1;
-	case WH_CLASS_LOW: return -1;
-	default: return 0;
-	}
+	return wh_class_order(__atomic_load_n(&v->board->class[i][device], __ATOMIC_RELAXED));
 }
 
 /* Of a seat whose page is mapped. */
@@ -584,22 +580,32 @@ bool wh_turn_contested(struct wh_session *s, int device)
 	return t && (wanted(s, t, now) || wanted_by_others(s, device, now));
 }
 
+/* As next_claim(), and maps nothing: a page that is being mapped just now is seen the next time. */
+static const struct wh_turn *next_mapped(const struct wh_turns *v, unsigned int *i, int device)
+{
+	unsigned int top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
+	const struct wh_seat *page;
+
+	for (; *i < top && *i < WH_SEATS; ++*i) {
+		page = *i != v->seat && percent_of(v, *i, device) ?
+		       __atomic_load_n(&v->peer[*i].page, __ATOMIC_ACQUIRE) : NULL;
+		if (page)
+			return &page->device[device];
+	}
+	return NULL;
+}
+
 /* Does another tenant wait? `first`: one that goes first. */
 static bool waited_for(const struct wh_session *s, int device, bool first, uint64_t now)
 {
 	const struct wh_turns *v = s->limits.turns;
-	const struct wh_seat *page;
-	unsigned int i, top;
+	const struct wh_turn *t;
+	unsigned int i;
 
-	top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
-	for (i = 0; i < top && i < WH_SEATS; i++) {
-		/* A page that is being mapped just now is looked at the next time. */
-		page = i != v->seat && percent_of(v, i, device) ?
-		       __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE) : NULL;
-		if (page && waits(s, &page->device[device], now) &&
+	for (i = 0; (t = next_mapped(v, &i, device)); i++)
+		if (waits(s, t, now) &&
 		    (!first || before(rank_of(v, i, device), own_rank(s, device)) > 0))
 			return true;
-	}
 	return false;
 }
 
@@ -619,22 +625,19 @@ bool wh_turn_owed(const struct wh_session *s, int device)
 bool wh_turn_above(const struct wh_session *s, int device)
 {
 	const struct wh_turns *v = s->limits.turns;
-	const struct wh_turn *t = turn_of(s, device);
-	const struct wh_seat *page;
+	struct rank mine, rank;
+	const struct wh_turn *t;
 	uint64_t now = WH_TSC();
-	unsigned int i, top;
+	unsigned int i;
 
-	if (!t || !wh_turn_held(s, device))
+	if (!turn_of(s, device) || !wh_turn_held(s, device))
 		return false;
-	top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
-	for (i = 0; i < top && i < WH_SEATS; i++) {
-		page = i != v->seat && percent_of(v, i, device) ?
-		       __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE) : NULL;
+	mine = own_rank(s, device);
+	for (i = 0; (t = next_mapped(v, &i, device)); i++) {
+		rank = rank_of(v, i, device);
 		/* It may be busy with its work, and stop for us. */
-		if (page && (waits(s, &page->device[device], now) ||
-			     has_device(&page->device[device], now)) &&
-		    before(own_rank(s, device), rank_of(v, i, device)) > 0 &&
-		    class_of(v, i, device) < class_of(v, v->seat, device))
+		if ((waits(s, t, now) || has_device(t, now)) && before(mine, rank) > 0 &&
+		    rank.class < mine.class)
 			return true;
 	}
 	return false;

@@ -454,37 +454,18 @@ static struct wh_limit_spec effective(const struct wh_limit_list *l, int device)
 	struct wh_limit_spec out = { .device = device, .sm_percent = 100 };
 	int i;
 
-	for (i = 0; i < 2; i++) {
-		if (of[i] && of[i]->has_memory) {
-			out.memory = of[i]->memory;
-			out.memory_percent = of[i]->memory_percent;
-		}
-		if (of[i] && of[i]->has_sm)
-			out.sm_percent = of[i]->sm_percent;
-		if (of[i] && of[i]->has_max) {
-			out.has_max = 1;
-			out.sm_max = of[i]->sm_max;
-		}
-		if (of[i] && of[i]->has_policy) {
-			out.has_policy = 1;
-			out.sm_policy = of[i]->sm_policy;
-		}
-		if (of[i] && of[i]->has_class) {
-			out.has_class = 1;
-			out.sm_class = of[i]->sm_class;
-		}
-	}
+	for (i = 0; i < 2; i++)
+		if (of[i])
+			merge_spec(&out, of[i]);
 	return out;
 }
 
 /* Who says nothing of a ceiling or a class wants no other. */
 static void lower(struct wh_limit_spec *out, const struct wh_limit_spec *want)
 {
-	static const int order[WH_CLASSES] = { [WH_CLASS_LOW] = -1, [WH_CLASS_HIGH] = 1 };
-
 	if (out->has_max && want->has_max && want->sm_max < out->sm_max)
 		out->sm_max = want->sm_max;
-	if (want->has_class && order[want->sm_class] < order[out->sm_class]) {
+	if (want->has_class && wh_class_order(want->sm_class) < wh_class_order(out->sm_class)) {
 		out->has_class = 1;
 		out->sm_class = want->sm_class;
 	}

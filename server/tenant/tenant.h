@@ -68,6 +68,12 @@ static inline bool wh_has_share(const struct wh_device_limit *l, uint32_t policy
 	return l->sm_percent && l->sm_percent < 100 && l->sm_policy & policy;
 }
 
+/* Returns a number that is larger, the higher the class is; 0: normal, or no class. */
+static inline int wh_class_order(uint32_t class)
+{
+	return class == WH_CLASS_HIGH ? 1 : class == WH_CLASS_LOW ? -1 : 0;
+}
+
 /* Returns the most percent of the time that a tenant with a share of it may have. */
 static inline uint32_t wh_ceiling(const struct wh_device_limit *l)
 {
