@@ -44,10 +44,7 @@ static CUresult keep(const struct wh_block *b, CUdeviceptr p, size_t count, CUme
 
 static bool is_device(CUmemLocation place)
 {
-	int devices = 0;
-
-	return place.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-	       (place.id >= 0 && cuDeviceGetCount(&devices) == CUDA_SUCCESS && place.id < devices);
+	return place.type != CU_MEM_LOCATION_TYPE_DEVICE || wh_is_device(place.id);
 }
 
 static CUresult advise(const struct wh_block *b, CUdeviceptr p, size_t count, CUmem_advise advice,

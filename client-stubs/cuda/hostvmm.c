@@ -498,13 +498,6 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 
 /* --- Access ------------------------------------------------------------------------------ */
 
-static bool is_device(int id)
-{
-	int devices = 0;
-
-	return id >= 0 && id < 64 && cuDeviceGetCount(&devices) == CUDA_SUCCESS && id < devices;
-}
-
 /*
  * Where access is set, both sides have it. So it can be given and not be taken away before the
  * memory is unmapped.
@@ -513,7 +506,7 @@ static CUresult check_access(const CUmemAccessDesc *d)
 {
 	const CUmemLocation *l = &d->location;
 
-	if (!(l->type == CU_MEM_LOCATION_TYPE_DEVICE ? is_device(l->id) :
+	if (!(l->type == CU_MEM_LOCATION_TYPE_DEVICE ? wh_is_device(l->id) :
 	      l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (d->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || d->flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
@@ -573,7 +566,7 @@ static CUresult get_access(unsigned long long *flags, const CUmemLocation *l,
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (l->type) {
 	case CU_MEM_LOCATION_TYPE_DEVICE:
-		if (!is_device(l->id))
+		if (!wh_is_device(l->id))
 			return CUDA_ERROR_INVALID_VALUE;
 		has = p->devices & 1ULL << l->id;
 		break;

@@ -331,6 +331,13 @@ CUresult cuDeviceGetCount(int *count)
 	return CUDA_SUCCESS;
 }
 
+bool wh_is_device(int id)
+{
+	int devices = 0;
+
+	return id >= 0 && cuDeviceGetCount(&devices) == CUDA_SUCCESS && id < devices;
+}
+
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 {
 	const struct wh_device_info *info;

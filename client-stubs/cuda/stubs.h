@@ -62,6 +62,8 @@ bool wh_visible_none(const char *list);
  */
 CUresult wh_visible_select(const char *list, const char *order, const struct wh_device_info *info,
 			   int n, int *chosen, int *count);
+/* init.c: is this the program's number of a device? */
+bool wh_is_device(int id);
 /* Returns the worker's number for a device of the program. Special numbers (< 0) stay. */
 int wh_device_real(int dev);
 /* Turns a device number of the worker into the program's, or returns CUDA_ERROR_INVALID_DEVICE. */
