@@ -65,17 +65,6 @@ static CUresult unpin(void *p)
 	return CUDA_SUCCESS;
 }
 
-static CUresult reserve(CUdeviceptr *p, size_t size, size_t align, CUdeviceptr hint,
-			unsigned long long flags)
-{
-	(void)size;
-	(void)align;
-	(void)hint;
-	(void)flags;
-	*p = space;
-	return CUDA_SUCCESS;
-}
-
 /* --- What is expected ------------------------------------------------------------------- */
 
 /* Pages of one kind become another one. False: one of them was of no such kind. */
@@ -265,7 +254,7 @@ int main(int argc, char **argv)
 	own = (uintptr_t)mmap(NULL, 4 * OWN * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) +
 	      PAGE;
 	munmap((void *)own, OWN * PAGE);
-	space = own + 2 * OWN * PAGE;
+	reserve_at = space = own + 2 * OWN * PAGE;
 	wh_session_far(s, (void *)far, FAR * PAGE, false);
 	say_hello(s);
 	s->drv.cuMemHostRegister_v2 = pin;

@@ -12,7 +12,6 @@
 #define SIZE	(4 * PAGE)
 
 static uint64_t far, space;
-static CUdeviceptr next;		/* what is reserved next */
 static int pinned, mapped, freed;
 
 static CUresult pin(void *p, size_t size, unsigned int flags)
@@ -28,17 +27,6 @@ static CUresult unpin(void *p)
 {
 	(void)p;
 	pinned--;
-	return CUDA_SUCCESS;
-}
-
-static CUresult reserve(CUdeviceptr *p, size_t size, size_t align, CUdeviceptr hint,
-			unsigned long long flags)
-{
-	(void)size;
-	(void)align;
-	(void)hint;
-	(void)flags;
-	*p = next;
 	return CUDA_SUCCESS;
 }
 
@@ -75,7 +63,7 @@ static int32_t reserved(struct wh_session *s, CUdeviceptr at, uint64_t size)
 {
 	struct wh_req_cuMemAddressReserve *q = request(s, WH_CALL_cuMemAddressReserve, sizeof(*q));
 
-	next = at;
+	reserve_at = at;
 	q->size = size;
 	return send(s, sizeof(*q)) ? -1 : rsp(s)->result;
 }

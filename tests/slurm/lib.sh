@@ -189,17 +189,16 @@ programs() {
 		! grep -qzx "SLURM_CONF=$SLURM_CONF" "/proc/$programs_p/environ" 2>/dev/null || echo "$programs_p"
 	done
 }
-# limits NODE JOB prints the limits of the job's tenant on the server, in MiB and percent.
-limits() {
+# of_device NODE JOB VALUES prints values of d, what the server says of the tenant on its device.
+of_device() {
 	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c \
-		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print(d['memory_limit']>>20, d['sm_percent'])"
+		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print($3)"
 }
+# limits NODE JOB prints the limits of the job's tenant on the server, in MiB and percent.
+limits() { of_device "$1" "$2" "d['memory_limit']>>20, d['sm_percent']"; }
 
 # ceiling NODE JOB prints how much of the device's time the job's tenant may take, in percent.
-ceiling() {
-	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c \
-		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print(d['sm_max_percent'])"
-}
+ceiling() { of_device "$1" "$2" "d['sm_max_percent']"; }
 
 clean_up() {
 	if [ -s "$tmp/slurmctld.pid" ]; then
