@@ -50,14 +50,23 @@ await works "$j"
 first=$(used n2 "$j")
 scontrol requeue "$j"
 await waits_for "$j" BeginTime
+# A node refuses a run that begins in the second in which the last one ended, and the end of the
+# last one may reach the controller after the next has begun. Slurm puts the job back then, or
+# holds it, and it is started once more.
+runs_again() {
+	works "$j" && second=$(used n2 "$j") && [ -n "$second" ] && return
+	scontrol release "$j"
+	scontrol update jobid="$j" starttime=now
+	return 1
+}
 rm -f "$tmp/out/$j"
-await again "$j"
-await works "$j"
-second=$(used n2 "$j")
+second=
+await runs_again
 scancel "$j"
-both_runs() { [ "$(record "$j" | grep -c wormhole:)" = 2 ]; }
-await both_runs
-is each_run_of_a_job_has_a_record "$(record "$j")" "$first
+ends() { record "$j" | sed -n '1p;${1!p}'; }
+both_runs() { [ "$(ends | grep -c wormhole:)" = 2 ] && [ "$(ends | sed -n 2p)" = "$second" ]; }
+await both_runs || grep "JobId=$j" "$tmp/slurmctld.log" | tail -n 40 | sed 's/^/# /'
+is each_run_of_a_job_has_a_record "$(ends)" "$first
 $second"
 
 # --- Of tasks of an array
