@@ -29,6 +29,22 @@ struct wh_shm_welcome {
 };
 
 /*
+ * A client whose part must lie in memory of its own binds its socket, before it connects, to an
+ * abstract name that begins so. After that it sends an offer with the descriptor of the file: a
+ * memfd that is sealed against shrinking. The worker uses that in place of the memfd that it has.
+ * There is no far area, and the welcome brings the offered file back. The relay of a VM does this
+ * (host/relay.c): the file is what the guest sees as a device's memory.
+ */
+#define WH_SHM_BRINGS	"wormhole-brings-part/"
+
+struct wh_shm_offer {
+	uint32_t magic;
+	uint32_t shm_version;
+	uint64_t offset;	/* bytes, whole pages; the part in the file */
+	uint64_t size;
+};
+
+/*
  * The client sends this before its first call in a slot other than 0: the worker makes a
  * thread for it.
  */

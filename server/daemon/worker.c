@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/ranks.h"
@@ -77,6 +78,59 @@ static void *map_file(uint64_t va, int fd, size_t size, off_t offset)
 		return NULL;
 	madvise(p, size, MADV_HUGEPAGE);	/* where the administrator allows it for memfds */
 	return p;
+}
+
+/* --- A part of the client's own ------------------------------------------------------- */
+
+#define OFFER_MS	10000	/* it is sent at once after the connection */
+
+/* The name of the client's socket says that it brings a part (shm.h). */
+static bool brings_part(int conn)
+{
+	struct sockaddr_un a;
+	socklen_t n = sizeof(a);
+	const size_t head = offsetof(struct sockaddr_un, sun_path);
+
+	return !getpeername(conn, (struct sockaddr *)&a, &n) && n > head + sizeof(WH_SHM_BRINGS) &&
+	       !memcmp(a.sun_path, "\0" WH_SHM_BRINGS, sizeof(WH_SHM_BRINGS));
+}
+
+/* A file that can shrink would end this process by SIGBUS at any time. */
+static bool is_good_offer(const struct wh_shm_offer *o, int file)
+{
+	struct stat st;
+	int seals = fcntl(file, F_GET_SEALS);
+
+	return o->magic == WH_SHM_MAGIC && o->shm_version == WH_SHM_VERSION && seals >= 0 &&
+	       seals & F_SEAL_SHRINK && !fstat(file, &st) &&
+	       !((o->offset | o->size) % WH_PAGE_SIZE) && o->size <= WH_MAX_PART_SIZE &&
+	       o->size <= (uint64_t)st.st_size && o->offset <= (uint64_t)st.st_size - o->size;
+}
+
+/* Returns the file that the client offers as its part, or -1. */
+static int take_offer(int conn, struct wh_shm_offer *o)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} ctl;
+	struct iovec iov = { o, sizeof(*o) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
+	struct pollfd p = { .fd = conn, .events = POLLIN };
+	struct cmsghdr *c;
+	int file = -1;
+
+	if (poll(&p, 1, OFFER_MS) <= 0 || recvmsg(conn, &m, MSG_CMSG_CLOEXEC) != sizeof(*o))
+		return -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&file, CMSG_DATA(c), sizeof(int));
+	if (file < 0 || is_good_offer(o, file))
+		return file;
+	close(file);
+	return -1;
 }
 
 /* --- The client's life -------------------------------------------------------------- */
@@ -355,20 +409,8 @@ static void serve_calls(struct served *v)
 
 /* --- Slots ------------------------------------------------------------------------------ */
 
-/* The places of the slots, read before the client could write there. */
-static struct {
-	uint64_t msg_offset, msg_size;
-	uint32_t slots;
-} place;
-
-static void find_place(const uint8_t *part)
-{
-	const struct wh_ctl *ctl = (const struct wh_ctl *)part;
-
-	place.msg_offset = ctl->msg_offset;
-	place.msg_size = ctl->msg_size;
-	place.slots = ctl->nslots;
-}
+/* The places of the slots. The control page names them, too, but the client can write there. */
+static struct wh_session_place place;
 
 /* The cells are the upper part of the slot's message area. */
 static void serve_slot(uint32_t number)
@@ -530,12 +572,40 @@ static void take_what_needs_calls(int conn)
 	wh_ipc_files_work();
 }
 
+/*
+ * Maps the part and the far area, which a part that the client brings does not have. *file: what
+ * the client gets. NULL: that failed.
+ */
+static void *map_part(const struct wh_shm_worker *o, struct wh_shm_welcome *w, void **far,
+		      int *file)
+{
+	struct wh_shm_offer offer;
+	void *part;
+
+	*far = NULL;
+	*file = o->part;
+	if (brings_part(o->conn)) {
+		close(o->part);
+		*file = take_offer(o->conn, &offer);
+		w->part_size = *file < 0 ? 0 : offer.size;
+		return *file < 0 ? NULL :
+				   map_file(WH_SHM_PART_VA, *file, offer.size, offer.offset);
+	}
+	if (!far_size(o->part, o->part_size, &w->far_size))
+		return NULL;
+	part = map_file(WH_SHM_PART_VA, o->part, o->part_size, 0);
+	if (part && w->far_size)
+		*far = map_file(WH_SHM_FAR_VA, o->part, w->far_size, o->part_size);
+	return w->far_size && !*far ? NULL : part;
+}
+
 int wh_shm_serve(const struct wh_shm_worker *o)
 {
 	struct wh_shm_welcome w = { .part_size = o->part_size };
 	struct wh_session *s;
 	void *part, *far;
 	char err[240];
+	int file;
 
 	/* The worker ends with the server: its clients then connect to a new one. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -545,23 +615,20 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 		return 1;
 	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
 	fcntl(o->part, F_SETFD, FD_CLOEXEC);
-	part = far_size(o->part, o->part_size, &w.far_size) ?
-		map_file(WH_SHM_PART_VA, o->part, o->part_size, 0) : NULL;
-	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, o->part, w.far_size, o->part_size) :
-				   NULL;
-	if (!part || (w.far_size && !far))
+	part = map_part(o, &w, &far, &file);
+	if (!part)
 		return refuse(o->conn, WH_ENOMEM, "cannot map the shared part");
 	take_what_needs_calls(o->conn);
 	wh_ranks_prepare(o->protect & WH_WORKER_TCP);
 	wh_crashes_say();
 	if (wh_shm_protect(o->protect, o->backend, o->tenant.seats, false, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
-	s = wh_session_open(part, o->part_size, WH_MAX_SLOTS, o->backend, err, sizeof(err));
+	s = wh_session_open(part, w.part_size, WH_MAX_SLOTS, o->backend, err, sizeof(err));
 	if (!s)
 		return refuse(o->conn, WH_ENOENT, err);
 	if (join_tenant(s, &o->tenant, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
-	if (!wh_session_charge_part(s, o->part_size, err, sizeof(err)))
+	if (!wh_session_charge_part(s, w.part_size, err, sizeof(err)))
 		return refuse(o->conn, WH_ENOMEM, err);
 	wh_session_far(s, far, w.far_size, false);
 	if (wh_shm_protect(o->protect, o->backend, -1, true, err, sizeof(err)))
@@ -572,11 +639,11 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	wh_session_may_end(s);
 	life.session = s;
 	life.part = part;
-	find_place(part);	/* before the client can write there */
-	if (send_welcome(o->conn, &w, (int[]) { o->part, life.own }, 1 + (life.own >= 0)) ||
+	place = wh_session_place(s);
+	if (send_welcome(o->conn, &w, (int[]) { file, life.own }, 1 + (life.own >= 0)) ||
 	    start_watch())
 		return 1;
-	close(o->part);
+	close(file);
 	if (life.own >= 0)
 		close(life.own);
 	if (o->started >= 0)

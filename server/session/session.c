@@ -60,6 +60,14 @@ static bool format_part(struct wh_session *s, uint32_t slots)
 	return true;
 }
 
+struct wh_session_place wh_session_place(const struct wh_session *s)
+{
+	return (struct wh_session_place) {
+		.msg_offset = (uint64_t)(s->frame[0].msg - (uint8_t *)s->part),
+		.msg_size = s->frame[0].max, .slots = s->nslots,
+	};
+}
+
 /* There is slack behind the request: a driver may read a parameter buffer in whole words. */
 bool wh_session_slot(struct wh_session *s, uint32_t slot)
 {

@@ -34,6 +34,12 @@ bool wh_session_preload(struct wh_session *s, const char *names, char *err, size
  */
 void wh_session_out_of_time(struct wh_session *s) __attribute__((noreturn));
 void wh_session_may_end(struct wh_session *s);
+/* Where the slots' messages are in the part, in bytes. Any thread may ask. */
+struct wh_session_place {
+	uint64_t msg_offset, msg_size;	/* of slot 0; those of the others follow */
+	uint32_t slots;
+};
+struct wh_session_place wh_session_place(const struct wh_session *s);
 /* Publishes the part: the client may use it from now on. */
 void wh_session_ready(struct wh_session *s);
 

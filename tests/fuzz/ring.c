@@ -229,7 +229,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	session = make_world();
 	life.session = session;
 	life.part = session->part;
-	find_place(session->part);
+	place = wh_session_place(session);
 	sem_init(&workers_turn, 0, 0);
 	sem_init(&clients_turn, 0, 0);
 	fuzz_share_counters();
