@@ -40,6 +40,8 @@ help:
 #: make shm         of it, what programs of this machine need: no tests, no tools of VMs
 #: make demo        boot a VMX host in Bochs, a server VM and a client VM in it, all on Debian's
 #:                  own kernel, and run CUDA programs in the client (README.md says how long)
+#: make demo-ring   the same without VMX, Bochs or a patched host: a client VM under stock QEMU,
+#:                  whose programs are served by this machine (transport ring)
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
@@ -77,7 +79,7 @@ DEPS ?= shm
 else ifeq ($(filter-out $(NEED_SHM) deb,$(GOALS)),)
 DEPS ?= deb
 else
-DEPS ?= $(if $(filter-out demo,$(GOALS)),all,demo)
+DEPS ?= $(if $(filter-out demo demo-ring,$(GOALS)),all,demo)
 endif
 deps:
 	$(Q)tools/install-deps.sh $(DEPS)
@@ -104,8 +106,13 @@ demo: $(DEMO:%=demo-%) build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/bochs demo-images
 	$(Q)tests/bochs/demo.sh
 
-.PHONY: $(DEMO:%=demo-%)
+.PHONY: $(DEMO:%=demo-%) demo-ring demo-kernel
 $(DEMO:%=demo-%): | deps
+demo-ring: demo-kernel demo-cuda-api demo-softgpu demo-stubs demo-server demo-host build-examples
+	$(Q)$(MAKE) $(SUB) -C tests/vm/client-image $(O)/tests/vm/client.cpio
+	$(Q)tests/ring/demo.sh
+demo-kernel: | deps
+	$(Q)$(MAKE) $(SUB) -C tests/bochs/debian kernel
 demo-bochs:
 	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C tests/bochs bochs
 demo-modules:

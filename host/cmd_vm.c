@@ -18,6 +18,7 @@
 #include "tenant/channel.h"
 #include "tenant/spec.h"
 #include "vm.h"
+#include "vm_ring.h"
 #include "window.h"
 #include "wormhole.h"
 
@@ -213,8 +214,10 @@ static void add_machine(struct words *w, const struct vm_args *a)
 		"q35" : "microvm,isa-serial=on,rtc=on,pcie=on,acpi=on";
 
 	add(w, "-machine");
-	add(w, "%s,accel=kvm%s", type, a->vm.role == WH_ROLE_SERVER ? ",mem-merge=off" : "");
-	add_pair(w, "-cpu", "host");
+	add(w, "%s,accel=%s%s", type, a->accel ? a->accel : a->ring ? "kvm:tcg" : "kvm",
+	    a->vm.role == WH_ROLE_SERVER ? ",mem-merge=off" : "");
+	/* Without KVM this is all that QEMU can emulate, and with it the host's. */
+	add_pair(w, "-cpu", a->ring ? "max" : "host");
 	add(w, "-smp");
 	add(w, "%u", a->cpus);
 	add(w, "-m");
@@ -290,6 +293,15 @@ static void add_channel(struct words *w, const struct vm_args *a)
 		 WH_CHANNEL_PORT);
 }
 
+static void add_ring(struct words *w)
+{
+	char **word, **words = wh_vm_ring_words();
+
+	for (word = words; *word; word++)
+		add(w, "%s", *word);
+	free(words);
+}
+
 static int build(struct words *w, const struct vm_args *a)
 {
 	int i;
@@ -313,6 +325,8 @@ static int build(struct words *w, const struct vm_args *a)
 			return EXIT_FAILED;
 	if (a->vm.role == WH_ROLE_SERVER)
 		add_channel(w, a);
+	if (a->ring)
+		add_ring(w);
 	if (a->gpu[0]) {
 		add(w, "-device");
 		add(w, "vfio-pci,host=%s", a->gpu);
@@ -366,6 +380,16 @@ static char *console_file(const char *console)
 	return path;
 }
 
+/* Such a VM has no role: it is a tenant of the server of programs. */
+static int start_ring(const struct vm_args *a)
+{
+	struct words w = { 0 };
+
+	if (check_qemu(a->qemu) || wh_vm_ring_make(&a->ring_args) || build(&w, a))
+		return EXIT_FAILED;
+	return wh_vm_ring_run(w.v);
+}
+
 static int start(const struct vm_args *a)
 {
 	struct words w = { 0 };
@@ -407,7 +431,17 @@ static const struct argp_option server_options[] = {
 	{ 0 }
 };
 
-static const struct argp_option client_options[] = { VM_OPTIONS, START_OPTIONS, { 0 } };
+static const struct argp_option client_options[] = {
+	VM_OPTIONS, START_OPTIONS,
+	{ NULL, 0, NULL, 0, "On a host without the series:", 1 },
+	{ "ring", KEY_RING, NULL, 0, "the VM's programs are served by `wormhole serve' of this host, over the transport ring; the VM needs no --id and no --window then", 1 },
+	{ "tenant", KEY_RING_TENANT, "TENANT", 0, "whose limits hold for the VM (default: that of `wormhole run', else the server's default tenant)", 1 },
+	{ "dir", KEY_RING_DIR, "DIR", 0, "the server's folder", 1 },
+	{ "programs", KEY_PROGRAMS, "N", 0, "how many programs of the VM can use the GPU at a time (default 8, at most 30)", 1 },
+	{ "part-size", KEY_PART_SIZE, "SIZE", 0, "memory that each of them shares with its worker (default 64M)", 1 },
+	{ "accel", KEY_ACCEL, "NAME", 0, "QEMU's accelerator (default kvm:tcg)", 1 },
+	{ 0 }
+};
 
 static void add_window_arg(struct vm_args *a, char *arg, struct argp_state *state)
 {
@@ -447,16 +481,40 @@ static void set_gpu(struct vm_args *a, const char *arg, struct argp_state *state
 		wh_usage_error(state, "--gpu: '%s' is not a PCI address such as 0000:65:00.0", arg);
 }
 
+static void set_part_size(struct vm_args *a, const char *arg, struct argp_state *state)
+{
+	if (wh_parse_size(arg, &a->ring_args.part_size))
+		wh_usage_error(state, "--part-size: %s", wh_limit_bytes_why(arg));
+	if (a->ring_args.part_size < 4 << 20 || a->ring_args.part_size > WH_MAX_PART_SIZE ||
+	    a->ring_args.part_size % (1 << 20))
+		wh_usage_error(state, "--part-size: '%s' is not whole megabytes from 4M to %lluM", arg,
+			       (unsigned long long)(WH_MAX_PART_SIZE >> 20));
+	a->ring_said = true;
+}
+
+/* What a VM over the transport ring has, and others have not. */
+static void check_ring(const struct vm_args *a, struct argp_state *state)
+{
+	if (!a->ring && (a->ring_args.tenant || a->ring_args.dir || a->ring_said))
+		wh_usage_error(state, "--tenant, --dir, --programs, --part-size and --accel belong to --ring");
+	if (a->ring && (a->vm.id || a->nwindows))
+		wh_usage_error(state, "--ring: such a VM has neither --id nor --window");
+	if (a->ring && a->dry_run)
+		wh_usage_error(state, "--ring and --dry-run: QEMU alone would have no ports, which this command "
+			       "makes");
+	if (!a->ring && !a->vm.id)
+		wh_usage_error(state, "--id is needed");
+	if (!a->ring && !a->nwindows)
+		wh_usage_error(state, "at least one --window is needed");
+}
+
 static void check_args(struct vm_args *a, struct argp_state *state)
 {
 	bool server = a->vm.role == WH_ROLE_SERVER;
 
 	if (!a->vm.name[0])
 		wh_usage_error(state, "name the VM");
-	if (!a->vm.id)
-		wh_usage_error(state, "--id is needed");
-	if (!a->nwindows)
-		wh_usage_error(state, "at least one --window is needed");
+	check_ring(a, state);
 	check_limits(a, state);
 	if (!a->disk && !a->image && (!a->kernel || !a->initrd))
 		wh_usage_error(state, "--image, or --kernel and --initrd, are needed");
@@ -487,6 +545,18 @@ error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_arg
 	case KEY_LIMIT: add_limit_arg(a, arg, state); break;
 	case KEY_QEMU: a->qemu = arg; break;
 	case KEY_DRY_RUN: a->dry_run = true; break;
+	case KEY_RING: a->ring = true; break;
+	case KEY_RING_TENANT: a->ring_args.tenant = arg; break;
+	case KEY_RING_DIR: a->ring_args.dir = arg; break;
+	case KEY_PROGRAMS:
+		a->ring_args.programs = wh_arg_u64(state, "--programs", arg, 1, WH_RELAY_PARTS);
+		a->ring_said = true;
+		break;
+	case KEY_PART_SIZE: set_part_size(a, arg, state); break;
+	case KEY_ACCEL:
+		a->accel = arg;
+		a->ring_said = true;
+		break;
 	case KEY_MACHINE:
 		if (strcmp(arg, "q35") && strcmp(arg, "microvm"))
 			wh_usage_error(state, "--machine: '%s' is neither q35 nor microvm", arg);
@@ -528,10 +598,11 @@ static int start_vm(uint32_t role, const struct argp *argp, int argc, char **arg
 	struct vm_args a = {
 		.vm.role = role, .console = "stdio",
 		.machine = "q35", .qemu = "qemu-system-x86_64",
+		.ring_args = { .programs = 8, .part_size = 64 << 20 },
 	};
 
 	wh_parse(argp, argc, argv, 0, &a);
-	return start(&a);
+	return a.ring ? start_ring(&a) : start(&a);
 }
 
 static int server_start(int argc, char **argv)

@@ -7,7 +7,7 @@ HOST += cmd_metrics metrics metrics_http
 HOST += completion cmd_logs journal cmd_xml draft
 HOST += cmd_cdi cdi_share cdi_contain
 HOST += cmd_trace trace_ring trace_json trace_names
-HOST += cmd_slurm tenant_conf
+HOST += cmd_slurm tenant_conf relay relay_monitor vm_ring
 
 # Lists the objects of Slurm's plugin, which is built if its headers are there.
 SPANK := plugin grant tenant view record account background tidy

@@ -13,7 +13,7 @@ extern const struct wh_transport wh_transport_vmfunc __attribute__((weak));
 
 /* The best one comes first. */
 static const struct wh_transport *const transports[] = {
-	&wh_transport_vmfunc, &wh_transport_shm, &wh_transport_loopback,
+	&wh_transport_vmfunc, &wh_transport_ring, &wh_transport_shm, &wh_transport_loopback,
 };
 #define TRANSPORTS (sizeof(transports) / sizeof(*transports))
 
@@ -48,7 +48,7 @@ static int open_named(const char *name)
 			wh_complain("%s", wh_reason());
 		return rc;
 	}
-	wh_complain("WORMHOLE_TRANSPORT=%s: no such transport; there are auto, vmfunc, shm, loopback",
+	wh_complain("WORMHOLE_TRANSPORT=%s: no such transport; there are auto, vmfunc, ring, shm, loopback",
 		    name);
 	return WH_ETRANSPORT;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define WH_WINDOW_MAX	16
+#define WH_WINDOW_SYSFS	"/sys/bus/pci/devices"
 
 struct wh_window {
 	char path[320];

@@ -111,6 +111,7 @@ struct wh_transport {
 };
 
 extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */
+extern const struct wh_transport wh_transport_ring;	/* transport_ring.c */
 extern const struct wh_transport wh_transport_shm;
 extern const struct wh_transport wh_transport_loopback;
 

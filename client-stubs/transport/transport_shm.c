@@ -6,7 +6,7 @@
  * about.
  */
 #define _GNU_SOURCE
-#include "transport.h"
+#include "lanes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,27 +25,13 @@
 #include <unistd.h>
 
 #include "shm.h"
-#include "shm_wait.h"
 #include "window.h"
 
 #define WELCOME_TIMEOUT_MS	30000	/* a real driver takes its time to load */
 
-/* This side's state of a slot; one thread at a time uses it. */
-struct lane {
-	struct wh_slot *slot;
-	uint32_t calls;
-	uint32_t done;		/* how many of these were done at the last look */
-	struct wh_shm_cell *cell;
-	uint32_t longs;		/* number of calls that were too long for a cell */
-	uint32_t long_call[WH_SHM_LONGS];	/* the last call in each place */
-	struct wh_shm_spin spin;
-	bool used;		/* the worker knows the slot */
-} __attribute__((aligned(64)));
-
 static struct {
 	int sock;
 	int worker;		/* its pidfd, or -1 */
-	struct lane lane[WH_MAX_SLOTS];
 } shm = { .sock = -1, .worker = -1 };
 
 static bool is_socket(const char *path)
@@ -201,26 +187,43 @@ static int map_file(struct wh_link *l, int file, const struct wh_shm_welcome *w)
 	return rc;
 }
 
-static void open_lanes(struct wh_link *l)
+static bool worker_gone(void)
 {
-	uint8_t *first = l->part + ((struct wh_ctl *)l->part)->slot_offset;
-	bool cells = l->msg_size >= 2 * WH_SHM_RING;
-	uint32_t i;
+	struct pollfd p = { .fd = shm.sock, .events = POLLIN };
 
-	if (cells)
-		l->room = l->msg_size - WH_SHM_RING;
-	for (i = 0; i < l->slots; i++) {
-		struct wh_slot *slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE);
-
-		shm.lane[i] = (struct lane) {
-			.slot = slot,
-			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->msg_size) -
-					WH_SHM_CELLS : NULL,
-			.spin = { .mine = &slot->client_cpu, .theirs = &slot->worker_cpu },
-			.used = i == 0,
-		};
-	}
+	/* The worker sends nothing after the welcome, so a readable socket means the end. */
+	return poll(&p, 1, 0) != 0;
 }
+
+/* Tells the worker to make a thread for the slot. */
+static int use_slot(uint32_t number)
+{
+	const struct wh_shm_use use = { .magic = WH_SHM_MAGIC, .slot = number };
+
+	if (send(shm.sock, &use, sizeof(use), MSG_NOSIGNAL) != sizeof(use))
+		return WH_EGONE;
+	return WH_OK;
+}
+
+/* Sleeps on the word; a wait that ends without a change is a look at the worker. */
+static int sleep_on(uint32_t number, const uint32_t *word, uint32_t value)
+{
+	static const struct timespec nap = { .tv_nsec = 10000000 };
+
+	(void)number;
+	return syscall(SYS_futex, word, FUTEX_WAIT, value, &nap, NULL, 0) && errno == ETIMEDOUT &&
+	       worker_gone() ? WH_EGONE : WH_OK;
+}
+
+static void wake(uint32_t number, const uint32_t *word)
+{
+	(void)number;
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static const struct wh_lane_ops lane_ops = {
+	.one_machine = true, .sleep = sleep_on, .wake = wake, .use = use_slot, .gone = worker_gone,
+};
 
 #define REPEATS	2	/* where the connection ended without a word */
 
@@ -266,238 +269,10 @@ static int shm_open_link(struct wh_link *l)
 	close(f.part);
 	shm.sock = sock;
 	shm.worker = f.worker;
-	open_lanes(l);
+	wh_lanes_open(l, &lane_ops);
 	return 0;
 }
 
-static int worker_gone(void)
-{
-	struct pollfd p = { .fd = shm.sock, .events = POLLIN };
-
-	/* The worker sends nothing after the welcome, so a readable socket means the end. */
-	return poll(&p, 1, 0) != 0;
-}
-
-/* Tells the worker to make a thread for the slot. */
-static int use_slot(uint32_t number)
-{
-	const struct wh_shm_use use = { .magic = WH_SHM_MAGIC, .slot = number };
-
-	if (send(shm.sock, &use, sizeof(use), MSG_NOSIGNAL) != sizeof(use))
-		return WH_EGONE;
-	shm.lane[number].used = true;
-	return WH_OK;
-}
-
-/* Is this call done? The worker runs a slot's calls in order. */
-static bool reached(struct lane *n, uint32_t call)
-{
-	n->done = __atomic_load_n(&n->slot->response, __ATOMIC_SEQ_CST);
-	return (int32_t)(n->done - call) >= 0;
-}
-
-/* patient: the answer is known to take long. */
-static int await_so(struct lane *n, uint32_t call, bool patient)
-{
-	static const struct timespec nap = { .tv_nsec = 10000000 };
-	struct wh_slot *s = n->slot;
-
-	while (!reached(n, call))
-		if (patient ||
-		    !wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS))
-			goto sleep;
-	return 0;
-sleep:
-	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
-	while (!reached(n, call)) {
-		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, n->done, &nap, NULL, 0) &&
-		    errno == ETIMEDOUT && worker_gone() && !reached(n, call))
-			return WH_EGONE;
-	}
-	__atomic_store_n(&s->response_waiters, 0, __ATOMIC_RELAXED);
-	return 0;
-}
-
-static int await(struct lane *n, uint32_t call)
-{
-	return await_so(n, call, false);
-}
-
-#define OTHERS_LOOKS	1000
-#define OTHERS_NAP_NS	20000
-
-/*
- * Waits for a call of a slot that other threads use. It changes nothing of the slot, so the
- * waiter polls and is not woken. The response may be that of a later call.
- */
-static int shm_reached(struct wh_link *l, uint32_t slot, uint64_t number)
-{
-	static const struct timespec nap = { .tv_nsec = OTHERS_NAP_NS };
-	const uint32_t *response = &shm.lane[slot].slot->response;
-	unsigned int n;
-
-	for (n = 1; ; n++) {
-		uint64_t last = __atomic_load_n(&l->slot[slot].posted, __ATOMIC_ACQUIRE);
-		uint32_t done = __atomic_load_n(response, __ATOMIC_ACQUIRE);
-
-		if ((int64_t)(last + (int32_t)(done - (uint32_t)last) - number) >= 0)
-			return WH_OK;
-		__builtin_ia32_pause();
-		if (n % OTHERS_LOOKS)
-			continue;
-		if (n / OTHERS_LOOKS % OTHERS_LOOKS == 0 && worker_gone())
-			return WH_EGONE;
-		sched_yield();
-		if (n > 20 * OTHERS_LOOKS)
-			nanosleep(&nap, NULL);
-	}
-}
-
-static void send_call(struct wh_slot *s, uint32_t call)
-{
-	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &s->request, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-/* Takes what posted calls left behind: all of them are done now. */
-static void look_back(struct wh_link_slot *l, struct wh_slot *s)
-{
-	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
-
-	l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
-	if (WH_LIKELY(!deferred))
-		return;
-	__atomic_store_n(&s->deferred, 0, __ATOMIC_RELAXED);
-	if (!l->deferred)
-		l->deferred = (int)deferred;
-}
-
-/*
- * Returns the full number of which `call` is the lower half, near `last`. Answered calls count,
- * too.
- */
-static uint64_t long_number(uint64_t last, uint32_t call)
-{
-	return last + (uint32_t)(call - (uint32_t)last);
-}
-
-/* Other threads compare the lower halves, so the number that they see must not get too old. */
-static void keep_up(struct wh_link_slot *o, uint32_t call)
-{
-	if (WH_UNLIKELY(call - (uint32_t)o->posted > 1u << 30))
-		__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
-}
-
-static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg,
-			 bool patient)
-{
-	struct lane *n = &shm.lane[slot];
-	struct wh_slot *s = n->slot;
-	uint32_t call;
-	int rc;
-
-	if (WH_UNLIKELY(!n->used) && use_slot(slot))
-		return WH_EGONE;
-	call = ++n->calls;
-	s->request_handler = handler;
-	s->request_arg[0] = arg;
-	s->request_arg[1] = call;
-	send_call(s, call);
-	rc = await_so(n, call, patient);
-	if (rc)
-		return rc;
-	keep_up(&l->slot[slot], call);
-	look_back(&l->slot[slot], s);
-	return (int)s->response_status;
-}
-
-static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
-{
-	return call_and_wait(l, slot, handler, arg, false);
-}
-
-static int shm_call_patiently(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
-{
-	return call_and_wait(l, slot, handler, arg, true);
-}
-
-/*
- * Finds the place for the request. A place for a long request is used again only when the call
- * that it held is done.
- */
-static int request_of(struct lane *n, struct wh_shm_cell *c, uint32_t call, size_t size,
-		      uint8_t **to)
-{
-	uint32_t *held;
-	int rc = 0;
-
-	*to = c->request;
-	if (WH_LIKELY(size <= sizeof(c->request)))
-		return 0;
-	c->place = n->longs++ % WH_SHM_LONGS;
-	held = &n->long_call[c->place];
-	if (call - *held <= WH_SHM_CELLS)
-		rc = await(n, *held);
-	*held = call;
-	*to = wh_shm_long(n->cell, c->place);
-	return rc;
-}
-
-static int shm_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t size)
-{
-	struct wh_link_slot *o = &l->slot[slot];
-	struct lane *n = &shm.lane[slot];
-	struct wh_slot *s = n->slot;
-	uint32_t call = n->calls + 1;
-	struct wh_shm_cell *c = &n->cell[call % WH_SHM_CELLS];
-	uint8_t *to;
-	int rc;
-
-	if (!n->cell || !n->used || size > WH_SHM_LONG)
-		return WH_ENOSYS;
-	/*
-	 * It waits for half of the cells at a time, so that not each call waits for the other
-	 * side's word.
-	 */
-	if ((int32_t)(call - n->done) > WH_SHM_CELLS) {
-		rc = await(n, call - WH_SHM_CELLS / 2);
-		if (rc)
-			return rc;
-		/* This word lies beside the response's number, which was just read. */
-		o->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
-	}
-	rc = request_of(n, c, call, size, &to);
-	if (rc)
-		return rc;
-	c->size = size;
-	c->handler = handler;
-	memcpy(to, o->msg, size);
-	n->calls = call;
-	send_call(s, call);
-	__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
-	return 0;
-}
-
-static int shm_settle(struct wh_link *l, uint32_t slot)
-{
-	(void)l;
-	return await(&shm.lane[slot], shm.lane[slot].calls);
-}
-
-/* The worker finishes what it has begun; nobody reads the response. */
-static int shm_abandon(struct wh_link *l, uint32_t slot)
-{
-	struct lane *n = &shm.lane[slot];
-	uint32_t sent = __atomic_load_n(&n->slot->request, __ATOMIC_ACQUIRE);
-
-	(void)l;
-	if (sent != n->calls) {	/* left before it was sent */
-		n->calls = sent;
-		return 0;
-	}
-	return await(n, sent);
-}
 
 static void hang_up(void)
 {
@@ -550,12 +325,12 @@ const struct wh_transport wh_transport_shm = {
 	.name = "shm",
 	.probe = shm_probe,
 	.open = shm_open_link,
-	.call = shm_call,
-	.call_patiently = shm_call_patiently,
-	.post = shm_post,
-	.reached = shm_reached,
-	.settle = shm_settle,
-	.abandon = shm_abandon,
+	.call = wh_lanes_call,
+	.call_patiently = wh_lanes_call_patiently,
+	.post = wh_lanes_post,
+	.reached = wh_lanes_reached,
+	.settle = wh_lanes_settle,
+	.abandon = wh_lanes_abandon,
 	.close = shm_close_link,
 	.end = shm_end,
 	.forked = shm_forked,

@@ -34,7 +34,6 @@
 /* AT_HWCAP2: the kernel lets user mode write its FS and GS bases. */
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
 #ifndef PCI_DEVICES
-#define PCI_DEVICES		"/sys/bus/pci/devices"
 #endif
 /* A worker comes back some time after its last client has left. */
 #define ATTACH_TIMEOUT_MS	5000
@@ -376,9 +375,9 @@ static int attach_any(struct wh_link *l)
 
 	if (!attach_timeout(&timeout))
 		return WH_EINVAL;
-	n = wh_window_list(PCI_DEVICES, w);
+	n = wh_window_list(WH_WINDOW_SYSFS, w);
 	if (!n) {
-		wh_log("vmfunc: no window device (PCI 1af4:1110) in %s", PCI_DEVICES);
+		wh_log("vmfunc: no window device (PCI 1af4:1110) in %s", WH_WINDOW_SYSFS);
 		return WH_ETRANSPORT;
 	}
 	deadline = wh_now_ms() + timeout;

@@ -43,6 +43,7 @@ plan 26
 for c in serve stop run trace limit "tenant create" "tenant delete" "tenant list" "tenant check" "tenant export" "tenant import" cdi "image gpu" "server start" \
 	"client start" "xml client" allow deny kill stat check top metrics logs; do
 	help=$(of_help "$c")
+	[ "$c" = "server start" ] && help=$(printf '%s\n' "$help" accel dir part-size programs ring tenant | sort)
 	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit rebind | sort)
 	[ "$c" = "xml client" ] && help=$(printf '%s\n' "$help" gpu limit | sort)
 	is "options_of_$(echo "$c" | tr ' ' _)_are_documented" "$(of_page "$c")" "$help"

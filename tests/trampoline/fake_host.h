@@ -110,7 +110,9 @@ static int advise(void *p, size_t size, int what)
 #define getauxval(what)	((void)(what), host.hwcap2)
 #define nanosleep(t, rest)	pause_between(t)
 #define madvise(p, size, what)	advise(p, size, what)
-#define PCI_DEVICES	sysfs
+#include "client_window.h"
+#undef WH_WINDOW_SYSFS
+#define WH_WINDOW_SYSFS	sysfs
 #include "fake.h"
 #include "transport_vmfunc.c"
 #undef getauxval

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Calls and posted calls through the words and cells of a part, as shm.h lays them out. The
+ * transports shm and ring share this; how a side that sleeps is woken is theirs.
+ */
+#define _GNU_SOURCE
+#include "lanes.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "shm.h"
+#include "shm_wait.h"
+#include "window.h"
+
+/* This side's state of a slot; one thread at a time uses it. */
+struct lane {
+	struct wh_slot *slot;
+	uint32_t calls;
+	uint32_t done;		/* how many of these were done at the last look */
+	struct wh_shm_cell *cell;
+	uint32_t longs;		/* number of calls that were too long for a cell */
+	uint32_t long_call[WH_SHM_LONGS];	/* the last call in each place */
+	struct wh_shm_spin spin;
+	bool used;		/* the worker knows the slot */
+} __attribute__((aligned(64)));
+
+static struct {
+	const struct wh_lane_ops *ops;
+	struct lane lane[WH_MAX_SLOTS];
+} all;
+
+void wh_lanes_open(struct wh_link *l, const struct wh_lane_ops *ops)
+{
+	uint8_t *first = l->part + ((struct wh_ctl *)l->part)->slot_offset;
+	bool cells = l->msg_size >= 2 * WH_SHM_RING;
+	uint32_t i;
+
+	all.ops = ops;
+	if (cells)
+		l->room = l->msg_size - WH_SHM_RING;
+	for (i = 0; i < l->slots; i++) {
+		struct wh_slot *slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE);
+
+		all.lane[i] = (struct lane) {
+			.slot = slot,
+			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->msg_size) -
+					WH_SHM_CELLS : NULL,
+			/* CPUs of two machines have nothing to do with each other. */
+			.spin = ops->one_machine ?
+				(struct wh_shm_spin) { .mine = &slot->client_cpu,
+						       .theirs = &slot->worker_cpu } :
+				(struct wh_shm_spin) { .mine = NULL },
+			.used = i == 0,
+		};
+	}
+}
+
+static uint32_t number_of(const struct lane *n)
+{
+	return (uint32_t)(n - all.lane);
+}
+
+/* Is this call done? The worker runs a slot's calls in order. */
+static bool reached(struct lane *n, uint32_t call)
+{
+	n->done = __atomic_load_n(&n->slot->response, __ATOMIC_SEQ_CST);
+	return (int32_t)(n->done - call) >= 0;
+}
+
+/* patient: the answer is known to take long. */
+static int await_so(struct lane *n, uint32_t call, bool patient)
+{
+	struct wh_slot *s = n->slot;
+	int rc = 0;
+
+	while (!reached(n, call))
+		if (patient ||
+		    !wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS))
+			goto sleep;
+	return 0;
+sleep:
+	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
+	while (!reached(n, call)) {
+		rc = all.ops->sleep(number_of(n), &s->response, n->done);
+		if (rc && !reached(n, call))
+			return rc;
+	}
+	__atomic_store_n(&s->response_waiters, 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int await(struct lane *n, uint32_t call)
+{
+	return await_so(n, call, false);
+}
+
+#define OTHERS_LOOKS	1000
+#define OTHERS_NAP_NS	20000
+
+/*
+ * Waits for a call of a slot that other threads use. It changes nothing of the slot, so the
+ * waiter polls and is not woken. The response may be that of a later call.
+ */
+int wh_lanes_reached(struct wh_link *l, uint32_t slot, uint64_t number)
+{
+	static const struct timespec nap = { .tv_nsec = OTHERS_NAP_NS };
+	const uint32_t *response = &all.lane[slot].slot->response;
+	unsigned int n;
+
+	for (n = 1; ; n++) {
+		uint64_t last = __atomic_load_n(&l->slot[slot].posted, __ATOMIC_ACQUIRE);
+		uint32_t done = __atomic_load_n(response, __ATOMIC_ACQUIRE);
+
+		if ((int64_t)(last + (int32_t)(done - (uint32_t)last) - number) >= 0)
+			return WH_OK;
+		__builtin_ia32_pause();
+		if (n % OTHERS_LOOKS)
+			continue;
+		if (n / OTHERS_LOOKS % OTHERS_LOOKS == 0 && all.ops->gone())
+			return WH_EGONE;
+		sched_yield();
+		if (n > 20 * OTHERS_LOOKS)
+			nanosleep(&nap, NULL);
+	}
+}
+
+static void send_call(struct lane *n, uint32_t call)
+{
+	struct wh_slot *s = n->slot;
+
+	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
+		all.ops->wake(number_of(n), &s->request);
+}
+
+/* Takes what posted calls left behind: all of them are done now. */
+static void look_back(struct wh_link_slot *l, struct wh_slot *s)
+{
+	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
+
+	l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
+	if (WH_LIKELY(!deferred))
+		return;
+	__atomic_store_n(&s->deferred, 0, __ATOMIC_RELAXED);
+	if (!l->deferred)
+		l->deferred = (int)deferred;
+}
+
+/*
+ * Returns the full number of which `call` is the lower half, near `last`. Answered calls count,
+ * too.
+ */
+static uint64_t long_number(uint64_t last, uint32_t call)
+{
+	return last + (uint32_t)(call - (uint32_t)last);
+}
+
+/* Other threads compare the lower halves, so the number that they see must not get too old. */
+static void keep_up(struct wh_link_slot *o, uint32_t call)
+{
+	if (WH_UNLIKELY(call - (uint32_t)o->posted > 1u << 30))
+		__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
+}
+
+static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg,
+			 bool patient)
+{
+	struct lane *n = &all.lane[slot];
+	struct wh_slot *s = n->slot;
+	uint32_t call;
+	int rc;
+
+	if (WH_UNLIKELY(!n->used)) {
+		if (all.ops->use(slot))
+			return WH_EGONE;
+		n->used = true;
+	}
+	call = ++n->calls;
+	s->request_handler = handler;
+	s->request_arg[0] = arg;
+	s->request_arg[1] = call;
+	send_call(n, call);
+	rc = await_so(n, call, patient);
+	if (rc)
+		return rc;
+	keep_up(&l->slot[slot], call);
+	look_back(&l->slot[slot], s);
+	return (int)s->response_status;
+}
+
+int wh_lanes_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
+{
+	return call_and_wait(l, slot, handler, arg, false);
+}
+
+int wh_lanes_call_patiently(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
+{
+	return call_and_wait(l, slot, handler, arg, true);
+}
+
+/*
+ * Finds the place for the request. A place for a long request is used again only when the call
+ * that it held is done.
+ */
+static int request_of(struct lane *n, struct wh_shm_cell *c, uint32_t call, size_t size,
+		      uint8_t **to)
+{
+	uint32_t *held;
+	int rc = 0;
+
+	*to = c->request;
+	if (WH_LIKELY(size <= sizeof(c->request)))
+		return 0;
+	c->place = n->longs++ % WH_SHM_LONGS;
+	held = &n->long_call[c->place];
+	if (call - *held <= WH_SHM_CELLS)
+		rc = await(n, *held);
+	*held = call;
+	*to = wh_shm_long(n->cell, c->place);
+	return rc;
+}
+
+int wh_lanes_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t size)
+{
+	struct wh_link_slot *o = &l->slot[slot];
+	struct lane *n = &all.lane[slot];
+	struct wh_slot *s = n->slot;
+	uint32_t call = n->calls + 1;
+	struct wh_shm_cell *c = &n->cell[call % WH_SHM_CELLS];
+	uint8_t *to;
+	int rc;
+
+	if (!n->cell || !n->used || size > WH_SHM_LONG)
+		return WH_ENOSYS;
+	/*
+	 * It waits for half of the cells at a time, so that not each call waits for the other
+	 * side's word.
+	 */
+	if ((int32_t)(call - n->done) > WH_SHM_CELLS) {
+		rc = await(n, call - WH_SHM_CELLS / 2);
+		if (rc)
+			return rc;
+		/* This word lies beside the response's number, which was just read. */
+		o->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
+	}
+	rc = request_of(n, c, call, size, &to);
+	if (rc)
+		return rc;
+	c->size = size;
+	c->handler = handler;
+	memcpy(to, o->msg, size);
+	n->calls = call;
+	send_call(n, call);
+	__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
+	return 0;
+}
+
+int wh_lanes_settle(struct wh_link *l, uint32_t slot)
+{
+	(void)l;
+	return await(&all.lane[slot], all.lane[slot].calls);
+}
+
+/* The worker finishes what it has begun; nobody reads the response. */
+int wh_lanes_abandon(struct wh_link *l, uint32_t slot)
+{
+	struct lane *n = &all.lane[slot];
+	uint32_t sent = __atomic_load_n(&n->slot->request, __ATOMIC_ACQUIRE);
+
+	(void)l;
+	if (sent != n->calls) {	/* left before it was sent */
+		n->calls = sent;
+		return 0;
+	}
+	return await(n, sent);
+}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offers a part of its own to a server: offer.py SOCKET SIZE OFFSET PART-SIZE [unsealed|silent].
+
+Prints the status of the welcome and its reason, and whether the file that came back is the offered
+one. `silent` sends nothing, and waits for the end of standard input. The layouts and numbers are those
+of hypercall-abi/shm.h.
+"""
+import array
+import fcntl
+import os
+import socket
+import struct
+import sys
+
+MAGIC, VERSION = 0x5748534d, 2
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+def main():
+    path, size, offset, part_size, *how = sys.argv[1:]
+    file = os.memfd_create("part", os.MFD_ALLOW_SEALING)
+    os.ftruncate(file, int(size))
+    if "unsealed" not in how:
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS)
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.bind(f"\0wormhole-brings-part/{os.getpid()}")
+    s.connect(path)
+    if "silent" in how:
+        print("connected", flush=True)
+        sys.stdin.read()
+        return
+    offer = struct.pack("=IIQQ", MAGIC, VERSION, int(offset), int(part_size))
+    s.sendmsg([offer], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))])
+    data, control, _, _ = s.recvmsg(4096, socket.CMSG_SPACE(8))
+    status = struct.unpack_from("=IIiI", data)[2]
+    got = array.array("i")
+    for _, _, fds in control:
+        got.frombytes(fds[:len(fds) // got.itemsize * got.itemsize])
+    same = bool(got) and os.fstat(got[0]).st_ino == os.fstat(file).st_ino
+    print(status, data[32:].rstrip(b"\0").decode() or ("same file" if same else "another file"))
+
+
+main()
