@@ -435,10 +435,6 @@ static const struct argp_option client_options[] = {
 	VM_OPTIONS, START_OPTIONS,
 	{ NULL, 0, NULL, 0, "On a host without the series:", 1 },
 	{ "ring", KEY_RING, NULL, 0, "the VM's programs are served by `wormhole serve' of this host, over the transport ring; the VM needs no --id and no --window then", 1 },
-	{ "tenant", KEY_RING_TENANT, "TENANT", 0, "whose limits hold for the VM (default: that of `wormhole run', else the server's default tenant)", 1 },
-	{ "dir", KEY_RING_DIR, "DIR", 0, "the server's folder", 1 },
-	{ "programs", KEY_PROGRAMS, "N", 0, "how many programs of the VM can use the GPU at a time (default 8, at most 30)", 1 },
-	{ "part-size", KEY_PART_SIZE, "SIZE", 0, "memory that each of them shares with its worker (default 64M)", 1 },
 	{ "accel", KEY_ACCEL, "NAME", 0, "QEMU's accelerator (default kvm:tcg)", 1 },
 	{ 0 }
 };
@@ -481,21 +477,10 @@ static void set_gpu(struct vm_args *a, const char *arg, struct argp_state *state
 		wh_usage_error(state, "--gpu: '%s' is not a PCI address such as 0000:65:00.0", arg);
 }
 
-static void set_part_size(struct vm_args *a, const char *arg, struct argp_state *state)
-{
-	if (wh_parse_size(arg, &a->ring_args.part_size))
-		wh_usage_error(state, "--part-size: %s", wh_limit_bytes_why(arg));
-	if (a->ring_args.part_size < 4 << 20 || a->ring_args.part_size > WH_MAX_PART_SIZE ||
-	    a->ring_args.part_size % (1 << 20))
-		wh_usage_error(state, "--part-size: '%s' is not whole megabytes from 4M to %lluM", arg,
-			       (unsigned long long)(WH_MAX_PART_SIZE >> 20));
-	a->ring_said = true;
-}
-
 /* What a VM over the transport ring has, and others have not. */
 static void check_ring(const struct vm_args *a, struct argp_state *state)
 {
-	if (!a->ring && (a->ring_args.tenant || a->ring_args.dir || a->ring_said))
+	if (!a->ring && (a->ring_args.said || a->ring_args.dir || a->accel))
 		wh_usage_error(state, "--tenant, --dir, --programs, --part-size and --accel belong to --ring");
 	if (a->ring && (a->vm.id || a->nwindows))
 		wh_usage_error(state, "--ring: such a VM has neither --id nor --window");
@@ -546,17 +531,7 @@ error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_arg
 	case KEY_QEMU: a->qemu = arg; break;
 	case KEY_DRY_RUN: a->dry_run = true; break;
 	case KEY_RING: a->ring = true; break;
-	case KEY_RING_TENANT: a->ring_args.tenant = arg; break;
-	case KEY_RING_DIR: a->ring_args.dir = arg; break;
-	case KEY_PROGRAMS:
-		a->ring_args.programs = wh_arg_u64(state, "--programs", arg, 1, WH_RELAY_PARTS);
-		a->ring_said = true;
-		break;
-	case KEY_PART_SIZE: set_part_size(a, arg, state); break;
-	case KEY_ACCEL:
-		a->accel = arg;
-		a->ring_said = true;
-		break;
+	case KEY_ACCEL: a->accel = arg; break;
 	case KEY_MACHINE:
 		if (strcmp(arg, "q35") && strcmp(arg, "microvm"))
 			wh_usage_error(state, "--machine: '%s' is neither q35 nor microvm", arg);
@@ -583,14 +558,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return wh_vm_option(key, arg, state, state->input);
 }
 
+static error_t parse_client(int key, char *arg, struct argp_state *state)
+{
+	struct vm_args *a = state->input;
+
+	if (key == ARGP_KEY_INIT) {
+		state->child_inputs[0] = &a->ring_args;
+		state->child_inputs[1] = &a->ring_args.dir;
+	}
+	return parse(key, arg, state);
+}
+
 static const struct argp server_argp = {
 	server_options, parse, "NAME [QEMU-ARGUMENT...]",
 	"Start a server VM under stock QEMU, in the foreground.", NULL, NULL, NULL
 };
 
 static const struct argp client_argp = {
-	client_options, parse, "NAME [QEMU-ARGUMENT...]",
-	"Start a client VM under stock QEMU, in the foreground.", NULL, NULL, NULL
+	client_options, parse_client, "NAME [QEMU-ARGUMENT...]",
+	"Start a client VM under stock QEMU, in the foreground.", wh_ring_options, NULL, NULL
 };
 
 static int start_vm(uint32_t role, const struct argp *argp, int argc, char **argv)
@@ -598,7 +584,7 @@ static int start_vm(uint32_t role, const struct argp *argp, int argc, char **arg
 	struct vm_args a = {
 		.vm.role = role, .console = "stdio",
 		.machine = "q35", .qemu = "qemu-system-x86_64",
-		.ring_args = { .programs = 8, .part_size = 64 << 20 },
+		.ring_args = WH_VM_RING,
 	};
 
 	wh_parse(argp, argc, argv, 0, &a);
@@ -627,7 +613,9 @@ int cmd_server(int argc, char **argv)
 int cmd_client(int argc, char **argv)
 {
 	static const struct command table[] = {
-		{ "start", client_start, "start a client VM" }, { NULL, NULL, NULL }
+		{ "start", client_start, "start a client VM" },
+		{ "exec", wh_client_exec, "become a QEMU of one's own, as a client VM over ring" },
+		{ NULL, NULL, NULL }
 	};
 
 	return wh_command_dispatch(table, argv[0], argc, argv);

@@ -27,8 +27,7 @@ struct vm_args {
 	uint64_t memory_mb;
 	unsigned int cpus;
 	bool rebind, dry_run;
-	/* over the transport ring; ring_said: something else of it was given */
-	bool ring, ring_said;
+	bool ring;		/* over the transport ring */
 	struct wh_vm_ring ring_args;
 	const char *accel;
 	char **extra;
@@ -37,7 +36,7 @@ struct vm_args {
 
 enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY_GPU,
        KEY_QEMU, KEY_DRY_RUN, KEY_IMAGE, KEY_LIMIT, KEY_REBIND, KEY_RING,
-       KEY_RING_TENANT, KEY_RING_DIR, KEY_PROGRAMS, KEY_PART_SIZE, KEY_ACCEL, KEY_OF_XML };
+       KEY_ACCEL, KEY_OF_XML };
 
 #define VM_OPTIONS \
 	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 0 }, \

@@ -22,6 +22,7 @@
 
 #include "relay.h"
 #include "tenancy.h"
+#include "window.h"
 #include "wormhole.h"
 
 static struct wh_relay relay = { .window = -1, .monitor = -1 };
@@ -185,4 +186,97 @@ int wh_vm_ring_run(char **argv)
 	execvp(argv[0], argv);
 	wh_error("cannot run '%s': %s", argv[0], strerror(errno));
 	return EXIT_FAILED;
+}
+
+/* --- Arguments ------------------------------------------------------------------------ */
+
+enum { KEY_TENANT = 0x600, KEY_PROGRAMS, KEY_PART_SIZE };
+
+static const struct argp_option options[] = {
+	{ "tenant", KEY_TENANT, "TENANT", 0, "whose limits hold for the VM (default: that of `wormhole run', else the server's default tenant)", 1 },
+	{ "programs", KEY_PROGRAMS, "N", 0, "how many programs of the VM can use the GPU at a time (default 8, at most 30)", 1 },
+	{ "part-size", KEY_PART_SIZE, "SIZE", 0, "memory that each of them shares with its worker (default 64M)", 1 },
+	{ 0 }
+};
+
+static void set_part_size(struct wh_vm_ring *r, const char *arg, struct argp_state *state)
+{
+	if (wh_parse_size(arg, &r->part_size))
+		wh_usage_error(state, "--part-size: %s", wh_limit_bytes_why(arg));
+	if (r->part_size < 4 << 20 || r->part_size > WH_MAX_PART_SIZE || r->part_size % (1 << 20))
+		wh_usage_error(state, "--part-size: '%s' is not whole megabytes from 4M to %lluM", arg,
+			       (unsigned long long)(WH_MAX_PART_SIZE >> 20));
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct wh_vm_ring *r = state->input;
+
+	switch (key) {
+	case KEY_TENANT: r->tenant = arg; break;
+	case KEY_PROGRAMS:
+		r->programs = wh_arg_u64(state, "--programs", arg, 1, WH_RELAY_PARTS);
+		break;
+	case KEY_PART_SIZE: set_part_size(r, arg, state); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	r->said = true;
+	return 0;
+}
+
+static const struct argp ring_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp_child wh_ring_options[] = {
+	{ &ring_argp, 0, NULL, 1 }, { &wh_dir_argp, 0, NULL, 1 }, { 0 }
+};
+
+struct exec_args {
+	struct wh_vm_ring ring;
+	char **argv;
+	int argc;
+};
+
+static error_t parse_exec(int key, char *arg, struct argp_state *state)
+{
+	struct exec_args *a = state->input;
+
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->ring;
+		state->child_inputs[1] = &a->ring.dir;
+		return 0;
+	case ARGP_KEY_ARGS:
+		a->argv = state->argv + state->next;
+		a->argc = state->argc - state->next;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		wh_usage_error(state, "name the QEMU to run, with its arguments");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp exec_argp = {
+	NULL, parse_exec, "[--] QEMU [ARGUMENT...]",
+	"Become a QEMU whose command line is one's own, and add what a client VM over the transport ring "
+	"needs: a window, ports and a monitor.", wh_ring_options, NULL, NULL
+};
+
+int wh_client_exec(int argc, char **argv)
+{
+	struct exec_args a = { .ring = WH_VM_RING };
+	char **words, **all;
+	int n = 0;
+
+	wh_parse(&exec_argp, argc, argv, ARGP_IN_ORDER, &a);
+	if (wh_vm_ring_make(&a.ring))
+		return EXIT_FAILED;
+	words = wh_vm_ring_words();
+	while (words[n])
+		n++;
+	all = wh_must(calloc(a.argc + n + 1, sizeof(*all)));
+	memcpy(all, a.argv, a.argc * sizeof(*all));
+	memcpy(all + a.argc, words, n * sizeof(*all));
+	return wh_vm_ring_run(all);
 }

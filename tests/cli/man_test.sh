@@ -39,9 +39,9 @@ page_commands() {
 	sed -n 's/^\.SS wormhole \([a-z]*\).*/\1/p' "$page" | awk '!seen[$0]++'
 }
 
-plan 26
+plan 27
 for c in serve stop run trace limit "tenant create" "tenant delete" "tenant list" "tenant check" "tenant export" "tenant import" cdi "image gpu" "server start" \
-	"client start" "xml client" allow deny kill stat check top metrics logs; do
+	"client start" "client exec" "xml client" allow deny kill stat check top metrics logs; do
 	help=$(of_help "$c")
 	[ "$c" = "server start" ] && help=$(printf '%s\n' "$help" accel dir part-size programs ring tenant | sort)
 	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit rebind | sort)

@@ -25,25 +25,30 @@ ring_image() {
 		cat "$WH_BUILD/tests/vm/client.cpio" "$tmp/overlay.cpio" >"$tmp/initrd"
 }
 
-# vm_start NAME [OPTION...] starts a client VM and waits until it listens. What stands in $under is
-# before the command.
-vm_start() {
+# vm_run NAME COMMAND... starts a client VM by that command and waits until it listens.
+vm_run() {
 	vm_name=$1
 	shift
 	rm -f "$tmp/$vm_name.in" "$tmp/$vm_name.log"
 	mkfifo "$tmp/$vm_name.in"
 	: >"$tmp/$vm_name.log"
-	# shellcheck disable=SC2086
 	(
 		for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
-		exec ${under:-} "$wormhole" client start --ring --accel tcg --kernel "$WH_BUILD/bochs/debian/vmlinuz" \
-			--initrd "$tmp/initrd" --append "console=ttyS0 quiet panic=-1" --part-size 16M \
-			--memory 384 "$@" "$vm_name" <>"$tmp/$vm_name.in" >>"$tmp/$vm_name.log" 2>&1
+		exec "$@" <>"$tmp/$vm_name.in" >>"$tmp/$vm_name.log" 2>&1
 	) &
 	eval "pid_$vm_name=$!"
 	vms="$vms $!"
 	eval "exec $((fd += 1))<>\"$tmp/$vm_name.in\""
 	vm_wait "$vm_name" '^@listening' || { tail -n 5 "$tmp/$vm_name.log"; return 1; }
+}
+guest_arguments="console=ttyS0 quiet panic=-1"
+# vm_start NAME [OPTION...] does so by `wormhole client start'. What stands in $under is before it.
+vm_start() {
+	vm_n=$1
+	shift
+	# shellcheck disable=SC2086
+	vm_run "$vm_n" ${under:-} "$wormhole" client start --ring --accel tcg --kernel "$WH_BUILD/bochs/debian/vmlinuz" \
+		--initrd "$tmp/initrd" --append "$guest_arguments" --part-size 16M --memory 384 "$@" "$vm_n"
 }
 vm_say() { printf '%s\n' "$2" >"$tmp/$1.in"; }
 # vm_wait NAME PATTERN waits until a line of the console matches, a minute at most.

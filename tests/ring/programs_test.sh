@@ -5,7 +5,7 @@
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/ring/lib.sh"
 
-plan 15
+plan 18
 ring_image
 serve || { echo "Bail out! no server: $(cat "$tmp/serve")"; exit 1; }
 programs="threads rounds=1 n=256
@@ -55,4 +55,18 @@ n=0
 ok memory_of_killed_programs_is_free_and_their_places_too await free
 vm_end vm
 ok kernel_of_the_guest_does_not_complain kernel_is_content vm
+
+# --- Other ways to start a VM -------------------------------------------------------------------
+"$wormhole" tenant create lib --mem 64M >/dev/null
+# libvirt runs the emulator of a domain so.
+export WORMHOLE=$wormhole WORMHOLE_QEMU=qemu-system-x86_64
+vm_run lib "$WH_TOP/packaging/libvirt/emulator-ring" -name guest=lib,debug-threads=on \
+	-uuid 6d1f1d0c-7b4f-4a51-9f5e-0f3c1f2b7a10 -machine q35,accel=tcg -cpu max -m 384 -nodefaults -no-user-config \
+	-display none -no-reboot -serial stdio -kernel "$WH_BUILD/bochs/debian/vmlinuz" -initrd "$tmp/initrd" \
+	-append "$guest_arguments"
+like libvirts_emulator_makes_a_vm_of_the_tenant_of_its_name "$(vm_prog lib a /root/client info)" "^total 67108864 free 67108864$"
+vm_end lib
+like emulator_without_a_domain_is_qemu "$("$WH_TOP/packaging/libvirt/emulator-ring" -version)" "^QEMU emulator"
+like unknown_tenant_is_an_error_with_the_next_step "$("$wormhole" client exec --tenant none -- true 2>&1)" \
+	"none.sock': No such file or directory; make the VM's tenant by .wormhole tenant create"
 finish
