@@ -477,6 +477,23 @@ static void set_gpu(struct vm_args *a, const char *arg, struct argp_state *state
 		wh_usage_error(state, "--gpu: '%s' is not a PCI address such as 0000:65:00.0", arg);
 }
 
+/* Without a number and a window a VM has nothing of the series, and can do without it. */
+static void choose_ring(struct vm_args *a)
+{
+	int fd = -1;
+
+	if (!a->starts || a->ring || a->vm.role != WH_ROLE_CLIENT || a->vm.id || a->nwindows ||
+	    a->dry_run)
+		return;
+	fd = wh_control_open();
+	if (fd >= 0)
+		close(fd);
+	a->ring = fd == -ENOENT;
+	if (a->ring)
+		wh_info("this host has no kernel series: the VM's programs are served over the "
+			"transport ring");
+}
+
 /* What a VM over the transport ring has, and others have not. */
 static void check_ring(const struct vm_args *a, struct argp_state *state)
 {
@@ -488,7 +505,8 @@ static void check_ring(const struct vm_args *a, struct argp_state *state)
 		wh_usage_error(state, "--ring and --dry-run: QEMU alone would have no ports, which this command "
 			       "makes");
 	if (!a->ring && !a->vm.id)
-		wh_usage_error(state, "--id is needed");
+		wh_usage_error(state, "--id is needed%s", a->vm.role == WH_ROLE_CLIENT ?
+			       ", or --ring on a host without the series" : "");
 	if (!a->ring && !a->nwindows)
 		wh_usage_error(state, "at least one --window is needed");
 }
@@ -499,6 +517,7 @@ static void check_args(struct vm_args *a, struct argp_state *state)
 
 	if (!a->vm.name[0])
 		wh_usage_error(state, "name the VM");
+	choose_ring(a);
 	check_ring(a, state);
 	check_limits(a, state);
 	if (!a->disk && !a->image && (!a->kernel || !a->initrd))
@@ -584,7 +603,7 @@ static int start_vm(uint32_t role, const struct argp *argp, int argc, char **arg
 	struct vm_args a = {
 		.vm.role = role, .console = "stdio",
 		.machine = "q35", .qemu = "qemu-system-x86_64",
-		.ring_args = WH_VM_RING,
+		.ring_args = WH_VM_RING, .starts = true,
 	};
 
 	wh_parse(argp, argc, argv, 0, &a);

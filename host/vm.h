@@ -28,6 +28,7 @@ struct vm_args {
 	unsigned int cpus;
 	bool rebind, dry_run;
 	bool ring;		/* over the transport ring */
+	bool starts;		/* the VM starts now, on this host */
 	struct wh_vm_ring ring_args;
 	const char *accel;
 	char **extra;

@@ -5,7 +5,7 @@
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/ring/lib.sh"
 
-plan 18
+plan 19
 ring_image
 serve || { echo "Bail out! no server: $(cat "$tmp/serve")"; exit 1; }
 programs="threads rounds=1 n=256
@@ -67,6 +67,10 @@ vm_run lib "$WH_TOP/packaging/libvirt/emulator-ring" -name guest=lib,debug-threa
 like libvirts_emulator_makes_a_vm_of_the_tenant_of_its_name "$(vm_prog lib a /root/client info)" "^total 67108864 free 67108864$"
 vm_end lib
 like emulator_without_a_domain_is_qemu "$("$WH_TOP/packaging/libvirt/emulator-ring" -version)" "^QEMU emulator"
+vm_run auto "$wormhole" client start --accel tcg --kernel "$WH_BUILD/bochs/debian/vmlinuz" --initrd "$tmp/initrd" \
+	--append "$guest_arguments" --memory 384 auto
+like host_without_the_series_serves_over_ring_unasked "$(vm_prog auto a env WORMHOLE_LOG=1 /root/client info '2>&1')" "transport ring"
+vm_end auto
 like unknown_tenant_is_an_error_with_the_next_step "$("$wormhole" client exec --tenant none -- true 2>&1)" \
 	"none.sock': No such file or directory; make the VM's tenant by .wormhole tenant create"
 finish
