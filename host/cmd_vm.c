@@ -505,7 +505,7 @@ static void check_ring(const struct vm_args *a, struct argp_state *state)
 		wh_usage_error(state, "--ring and --dry-run: QEMU alone would have no ports, which this command "
 			       "makes");
 	if (!a->ring && !a->vm.id)
-		wh_usage_error(state, "--id is needed%s", a->vm.role == WH_ROLE_CLIENT ?
+		wh_usage_error(state, "--id is needed%s", a->starts && a->vm.role == WH_ROLE_CLIENT ?
 			       ", or --ring on a host without the series" : "");
 	if (!a->ring && !a->nwindows)
 		wh_usage_error(state, "at least one --window is needed");
