@@ -4,11 +4,12 @@
  * Otherwise the device must reach pages of a worker. A block of the far area gets the contents
  * of the program's pages and is mapped in their place, and in the worker at the same address,
  * if possible. Then the worker registers the very bytes, so that several registrations may have
- * parts of a page. When the last of them ends, a private page comes back. Only whole pages can
- * change. Other data on the first and the last page moves along; writers are held off if the
- * kernel has userfaultfd.
+ * parts of a page. When the last of them ends, a private page comes back. Pages that the program
+ * may only read stay so. Only whole pages can change. Other data on the first and the last page
+ * moves along; writers are held off if the kernel has userfaultfd.
  */
 #define _GNU_SOURCE
+#include "maps.h"
 #include "stubs.h"
 #include "table.h"
 
@@ -36,6 +37,7 @@ struct range {
 	unsigned int flags;
 	uint64_t id;
 	bool there;			/* it is at the same address in the worker */
+	bool constant;			/* if it is not: as of struct pages */
 	bool mapped;			/* by cuMemMap(): hostvmm.c */
 };
 
@@ -43,6 +45,7 @@ struct range {
 struct pages {
 	uint8_t *low, *far;
 	size_t size;
+	bool constant;			/* the program may only read them */
 };
 
 static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
@@ -207,8 +210,10 @@ static bool take_out(const struct pages *p, struct pages *out)
 	out->size = (s->low + s->size < p->low + p->size ? s->low + s->size : p->low + p->size) -
 		    out->low;
 	out->far = s->far + (out->low - s->low);
+	out->constant = s->constant;
 	behind = (struct pages) { .low = out->low + out->size, .far = out->far + out->size,
-				  .size = s->low + s->size - (out->low + out->size) };
+				  .size = s->low + s->size - (out->low + out->size),
+				  .constant = s->constant };
 	pthread_rwlock_wrlock(&range_lock);
 	s->size = out->low - s->low;
 	if (!s->size) {
@@ -273,42 +278,6 @@ void wh_far_empty(void *p, size_t size)
 /* --- What may be changed ---------------------------------------------------------------- */
 
 /*
- * Only plain private memory may change, readable and writable, all of it: pages of a file or of
- * other processes would lose their connection. Only the kernel's list knows.
- */
-static bool plain_line(const char *line, const struct pages *r, uintptr_t *done)
-{
-	unsigned long start, end, inode;
-	char perms[5], name[64] = "";
-
-	if (sscanf(line, "%lx-%lx %4s %*x %*s %lu %63s", &start, &end, perms, &inode, name) < 4)
-		return true;
-	if (end <= *done || start >= (uintptr_t)r->low + r->size)
-		return true;
-	if (start > *done || strcmp(perms, "rw-p") || inode || (name[0] && strcmp(name, "[heap]") &&
-								  strncmp(name, "[anon", 5)))
-		return false;
-	*done = end;
-	return true;
-}
-
-static bool is_plain(const struct pages *r)
-{
-	uintptr_t done = (uintptr_t)r->low;
-	FILE *f = fopen("/proc/self/maps", "re");
-	size_t n = 0;
-	char *line = NULL;
-	bool plain = f;
-
-	while (plain && getline(&line, &n, f) > 0)
-		plain = plain_line(line, r, &done);
-	free(line);
-	if (f)
-		fclose(f);
-	return plain && done >= (uintptr_t)r->low + r->size;
-}
-
-/*
  * This thread runs on its own stack while pages change. Stacks of other threads look like any
  * memory.
  */
@@ -346,14 +315,41 @@ static int hold_writers(const struct pages *r)
 	return -1;
 }
 
-/* Puts the copy at `from` in the place of the pages, in one step for every other thread. */
-static bool take_place(const struct pages *r, void *from, size_t old_size)
+/*
+ * Copies the pages. Those that may only be read may lie behind the end of their file, so the kernel
+ * reads them: false, and this process does not end.
+ */
+static bool copy(void *to, const struct pages *r)
 {
-	int fd = hold_writers(r);
+	size_t done = 0;
+	ssize_t n = 1;
+	int fd;
+
+	if (!r->constant) {
+		memcpy(to, r->low, r->size);
+		return true;
+	}
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0 && done < r->size) {
+		n = pread(fd, (uint8_t *)to + done, r->size - done, (uintptr_t)r->low + done);
+		done += n > 0 ? n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return done == r->size;
+}
+
+/*
+ * Copies the pages to `to` and puts `from`, which is the same memory, in their place, in one step
+ * for every other thread. Nothing has changed if it fails.
+ */
+static bool take_place(const struct pages *r, void *to, void *from, size_t old_size)
+{
+	int fd = r->constant ? -1 : hold_writers(r);
 	bool done;
 
-	memcpy(from, r->low, r->size);
-	done = mremap(from, old_size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->low) == r->low;
+	done = copy(to, r) && (!r->constant || !mprotect(from, r->size, PROT_READ)) &&
+	       mremap(from, old_size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->low) == r->low;
 	if (done)
 		madvise(r->low, r->size, MADV_DOFORK);
 	if (fd >= 0)
@@ -361,22 +357,63 @@ static bool take_place(const struct pages *r, void *from, size_t old_size)
 	return done;
 }
 
-/* Maps the block in the place of the pages. With size 0 the block also stays where it is. */
+/*
+ * Maps the block in the place of the pages. With size 0 the block also stays where it is, writable:
+ * a mapping that is not takes a step more.
+ */
 static bool to_shared(const struct pages *r)
 {
-	return take_place(r, r->far, 0);
+	void *second;
+
+	if (!r->constant)
+		return take_place(r, r->far, r->far, 0);
+	second = mremap(r->far, 0, r->size, MREMAP_MAYMOVE);
+	if (second == MAP_FAILED)
+		return false;
+	if (take_place(r, r->far, second, r->size))
+		return true;
+	munmap(second, r->size);
+	return false;
 }
 
-static bool to_private(const struct pages *r)
+static bool to_private(const struct pages *all)
 {
-	void *p = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, all->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pages r = *all;
 
 	if (p == MAP_FAILED)
 		return false;
-	if (take_place(r, p, r->size))
+	r.constant = r.constant && !wh_maps_writable(r.low);
+	if (take_place(&r, p, p, r.size))
 		return true;
-	munmap(p, r->size);
+	munmap(p, r.size);
 	return false;
+}
+
+/*
+ * The same for pages of the list. Several ranges may have brought them, some of them constant, so
+ * it goes on from one kind to the next.
+ */
+static bool all_private(const struct pages *all)
+{
+	const uint8_t *end = all->low + all->size;
+	struct pages run = { .low = all->low };
+	const struct pages *s;
+	size_t n;
+
+	while (run.low + run.size < end) {
+		s = &shared[WH_ABOVE(shared, shares, low, run.low + run.size) - 1];
+		if (run.size && run.constant != s->constant) {
+			if (!to_private(&run))
+				return false;
+			run = (struct pages) { .low = run.low + run.size };
+		}
+		n = s->low + s->size - (run.low + run.size);
+		run.constant = s->constant;
+		run.size += n < (size_t)(end - (run.low + run.size)) ?
+			    n : (size_t)(end - (run.low + run.size));
+	}
+	return to_private(&run);
 }
 
 static void give_far(const struct pages *r)
@@ -414,10 +451,17 @@ static CUresult give_back(const struct pages *all)
 /* Brings the pages that no other range has to the worker, at their address if possible. */
 static CUresult bring(struct range *r, struct pages *p, unsigned int flags)
 {
+	enum wh_pages kind = wh_maps_kind(p->low, p->size);
 	CUresult res;
 
-	if (on_stack(p) || !is_plain(p))
-		return wh_refuse("cuMemHostRegister of a stack or of memory that is not private, readable and writable");
+	/* As the driver says it: the device may write unless the flag forbids it. */
+	if (kind == WH_PAGES_NOTHING ||
+	    (kind == WH_PAGES_CONSTANT && !(flags & CU_MEMHOSTREGISTER_READ_ONLY)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (kind == WH_PAGES_OTHER || on_stack(p))
+		return wh_refuse("cuMemHostRegister of a stack, a shared map, or "
+				 "memory of several kinds");
+	p->constant = kind == WH_PAGES_CONSTANT;
 	p->far = wh_far_alloc(p->size, 0, false);
 	if (!p->far)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -431,7 +475,7 @@ static CUresult bring(struct range *r, struct pages *p, unsigned int flags)
 			wh_host_block(WH_HOST_UNALIAS, p->far, p->size, NULL, 0);
 		else
 			unpin(p->far);
-		res = CUDA_ERROR_OUT_OF_MEMORY;
+		res = p->constant ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (res != CUDA_SUCCESS)
 		give_far(p);
@@ -439,6 +483,7 @@ static CUresult bring(struct range *r, struct pages *p, unsigned int flags)
 		share(p);
 	else
 		r->far = p->far;
+	r->constant = p->constant;
 	return res;
 }
 
@@ -456,7 +501,7 @@ static CUresult register_shared(struct range *r, unsigned int flags)
 	if (res != CUDA_SUCCESS || !r->there)
 		return res;
 	res = pin(r->start, r->size, flags);
-	if (res != CUDA_SUCCESS && p.size && to_private(&p))
+	if (res != CUDA_SUCCESS && p.size && all_private(&p))
 		give_back(&p);
 	return res;
 }
@@ -498,6 +543,8 @@ static void to_copy(const struct pages *r)
 		abort();
 	}
 	memcpy(p, r->low, r->size);
+	if (r->constant && !wh_maps_writable(r->low))
+		mprotect(p, r->size, PROT_READ);
 	mremap(p, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->low);
 }
 
@@ -510,7 +557,8 @@ void wh_registered_after_fork(void)
 		to_copy(p);
 	for (r = range; r < range + ranges; r++)
 		if (!r->there || r->mapped)
-			to_copy(&(struct pages) { .low = r->low, .size = r->pages });
+			to_copy(&(struct pages) { .low = r->low, .size = r->pages,
+						  .constant = r->constant });
 }
 
 /* --- The functions ------------------------------------------------------------------------ */
@@ -577,9 +625,11 @@ static CUresult unregister(void *p)
 	if (!make_room())
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pages = r.there ? alone(&r) :
-			  (struct pages) { .low = r.low, .far = r.far, .size = r.pages };
+			  (struct pages) { .low = r.low, .far = r.far, .size = r.pages,
+					   .constant = r.constant };
 	/* The pages come first: from then on nothing here depends on the worker. */
-	if (!wh_client.link.one_process && pages.size && !to_private(&pages))
+	if (!wh_client.link.one_process && pages.size &&
+	    !(r.there ? all_private(&pages) : to_private(&pages)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	drop(&r);
 	res = unpin(r.there ? r.start : r.far);

@@ -193,9 +193,15 @@ static void test_pages(void)
 
 /* --- What cannot be registered ---------------------------------------------------------- */
 
+/* Is the worker another process? */
+static bool is_there(void)
+{
+	return strcmp(getenv("WORMHOLE_TRANSPORT"), "loopback");
+}
+
 static void test_refusals(void)
 {
-	int there = strcmp(getenv("WORMHOLE_TRANSPORT"), "loopback");
+	int there = is_there();
 	char local[64];
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -211,8 +217,147 @@ static void test_refusals(void)
 	cuMemHostUnregister(local);
 	cuMemHostUnregister(p);
 	munmap(p, 4096);
-	/* In one process the driver has to refuse it, and softgpu does not look. */
-	ok(!there || cuMemHostRegister(p, 10, 0) != 0, "memory_that_is_not_there_is_an_error");
+	ok_eq(cuMemHostRegister(p, 10, 0), CUDA_ERROR_INVALID_VALUE,
+	      "memory_that_is_not_there_is_an_error");
+}
+
+/* --- Memory that the program may only read ----------------------------------------------- */
+
+#define ONLY_READ	CU_MEMHOSTREGISTER_READ_ONLY
+#define CONSTANTS	(5 * 4096)
+
+static void bail(const char *why)
+{
+	printf("Bail out! %s\n", why);
+	exit(1);
+}
+
+/* Would a write end the program? The kernel tries it, and leaves what is there. */
+static bool is_constant(uint8_t *p)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	uint8_t before = *p;
+	bool constant = read(fd, p, 1) < 0;
+
+	if (!constant)
+		*p = before;
+	close(fd);
+	return constant;
+}
+
+/* Two of the pages are the program's own now, the others a file's. */
+static uint8_t *constants(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	uint8_t *p = mmap(NULL, CONSTANTS, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	close(fd);
+	if (p == MAP_FAILED)
+		return NULL;
+	pattern(p + 3 * 4096, 2 * 4096, 11);
+	mprotect(p, CONSTANTS, PROT_READ);
+	return p;
+}
+
+static bool device_has(const uint8_t *p, const uint8_t *want, size_t n)
+{
+	uint8_t *back = calloc(1, n);
+	CUdeviceptr there;
+	bool good = !cuMemHostGetDevicePointer(&there, (void *)p, 0) &&
+		    !cuMemcpyDtoD(device, there, n) && !cuMemcpyDtoH(back, device, n) &&
+		    !memcmp(back, want, n);
+
+	free(back);
+	return good;
+}
+
+static void test_constants(void)
+{
+	uint8_t *p = constants(), *want = malloc(CONSTANTS);
+	int can = 0, status;
+	pid_t child;
+
+	memcpy(want, p, CONSTANTS);
+	cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 0);
+	ok_eq(cuMemHostRegister(p, CONSTANTS, 0), CUDA_ERROR_INVALID_VALUE,
+	      "read_only_memory_is_not_registered_without_the_flag");
+	ok(can == 1 && !cuMemHostRegister(p + 100, CONSTANTS - 200, ONLY_READ),
+	   "with_it_it_is_as_the_attribute_says");
+	ok(device_has(p + 100, want + 100, CONSTANTS - 200), "device_reads_it");
+	ok(!memcmp(p, want, CONSTANTS) && is_constant(p) && is_constant(p + CONSTANTS - 1),
+	   "the_program_may_still_only_read_it");
+	child = fork();
+	if (!child)
+		_exit(memcmp(p, want, CONSTANTS) || !is_constant(p));
+	waitpid(child, &status, 0);
+	ok(!status, "a_child_may_only_read_it");
+	ok(!cuMemHostUnregister(p + 100) && !memcmp(p, want, CONSTANTS) && is_constant(p) &&
+	   is_constant(p + CONSTANTS - 1), "afterwards_it_is_as_it_was");
+	cuMemHostRegister(p, CONSTANTS, ONLY_READ);
+	mprotect(p, CONSTANTS, PROT_READ | PROT_WRITE);
+	ok(!cuMemHostUnregister(p) && !is_constant(p),
+	   "a_program_that_may_write_there_meanwhile_still_may");
+	munmap(p, CONSTANTS);
+	free(want);
+}
+
+/* A page behind the end of its file exists, but nobody can read it. */
+static void test_behind_the_end(void)
+{
+	int fd = memfd_create("short", 0);
+	uint8_t *p;
+
+	if (ftruncate(fd, 4096))
+		bail("no file of one page");
+	p = mmap(NULL, 2 * 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	ok_eq(cuMemHostRegister(p, 2 * 4096, ONLY_READ), CUDA_ERROR_INVALID_VALUE,
+	      "a_page_behind_the_end_of_its_file_is_an_error");
+	ok(!cuMemHostRegister(p, 4096, ONLY_READ) && !cuMemHostUnregister(p) &&
+	   is_constant(p), "those_before_it_are_registered");
+	munmap(p, 2 * 4096);
+	close(fd);
+}
+
+/* Plain pages are another range's already when constant ones behind them are registered. */
+static void test_both_kinds(void)
+{
+	const int plain = MAP_PRIVATE | MAP_ANONYMOUS;
+	uint8_t *p = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, plain, -1, 0);
+	bool good;
+
+	pattern(p, 3 * 4096, 12);
+	mprotect(p + 4096, 2 * 4096, PROT_READ);
+	good = !cuMemHostRegister(p, 100, 0) &&
+	       !cuMemHostRegister(p + 200, 3 * 4096 - 200, ONLY_READ) &&
+	       !cuMemHostUnregister(p) && !cuMemHostUnregister(p + 200);
+	ok(good && same(p, 3 * 4096, 12) && !is_constant(p) && is_constant(p + 4096),
+	   "pages_of_two_kinds_come_back_as_they_were");
+	munmap(p, 3 * 4096);
+}
+
+static const char store[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".visible .entry store(.param .u64 p)\n{\n"
+	"	.reg .b64 %rd<2>;\n	.reg .b32 %r<2>;\n"
+	"	ld.param.u64 %rd1, [p];\n	mov.b32 %r1, 7;\n"
+	"	st.global.u32 [%rd1], %r1;\n	ret;\n}\n";
+
+/* This ends the context's life. */
+static void test_device_writes(void)
+{
+	uint8_t *p = constants();
+	CUdeviceptr there = 0;
+	void *args[] = { &there };
+	CUfunction f = NULL;
+	CUmodule m;
+	uint8_t before = *p;
+
+	if (cuModuleLoadData(&m, store) || cuModuleGetFunction(&f, m, "store") ||
+	    cuMemHostRegister(p, CONSTANTS, ONLY_READ) || cuMemHostGetDevicePointer(&there, p, 0))
+		bail("the kernel or its memory is missing");
+	cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL);
+	ok(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS && *p == before,
+	   "the_device_may_not_write_it_either");
 }
 
 /* --- More pinned memory than the part holds --------------------------------------------- */
@@ -321,7 +466,7 @@ int main(void)
 {
 	uint8_t *p = own();
 
-	tap_plan(38);
+	tap_plan(49);
 	begin();
 	cuMemAlloc(&device, SIZE);
 	test_use(p);
@@ -329,7 +474,11 @@ int main(void)
 	test_neighbour();
 	test_pages();
 	test_refusals();
+	test_constants();
+	test_behind_the_end();
+	test_both_kinds();
 	test_growth();
 	test_large();
+	test_device_writes();
 	return tap_exit();
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kinds of memory of this process. Only the kernel's list knows them (/proc/self/maps). */
+#ifndef WORMHOLE_MAPS_H
+#define WORMHOLE_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "compiler.h"
+
+enum wh_pages {
+	WH_PAGES_NOTHING,	/* not all of them exist */
+	WH_PAGES_PLAIN,		/* private memory, readable and writable, of no file */
+	WH_PAGES_CONSTANT,	/* private memory that is only readable, of a file or not */
+	WH_PAGES_OTHER,		/* others, which would lose their connection, or of several kinds */
+};
+
+/* Returns the kind of the whole pages [low, low + size) bytes; OTHER if the list is missing. */
+enum wh_pages wh_maps_kind(const void *low, size_t size);
+/* May the program write there now? False if nothing is there, or the list is missing. */
+bool wh_maps_writable(const void *p);
+
+#endif
