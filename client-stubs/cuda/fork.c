@@ -25,17 +25,6 @@ void wh_fork_matters(void)
 	__atomic_store_n(&matters, true, __ATOMIC_RELAXED);
 }
 
-static void before(void)
-{
-	held = wh_registered_hold();
-}
-
-static void in_parent(void)
-{
-	if (held)
-		wh_registered_release();
-}
-
 static bool in_a_call(const struct wh_holder *h)
 {
 	int id;
@@ -46,10 +35,27 @@ static bool in_a_call(const struct wh_holder *h)
 	return false;
 }
 
+static void before(void)
+{
+	held = wh_registered_hold(!in_a_call(&wh_thread.holder));
+}
+
+static void in_parent(void)
+{
+	if (held)
+		wh_registered_release();
+}
+
+static void release(void)
+{
+	if (held)
+		wh_registered_release_in_child();
+}
+
 /* A call under way must not find another pair when the handler returns to it. */
 static void stay_without(void)
 {
-	in_parent();
+	release();
 	on_top = true;
 	wh_locks_after_fork(&wh_thread.holder);
 	wh_slots_after_fork();
@@ -75,7 +81,7 @@ static void forget(void)
 static void in_child(void)
 {
 	if (!matters) {
-		in_parent();
+		release();
 		return;
 	}
 	if (in_a_call(&wh_thread.holder))

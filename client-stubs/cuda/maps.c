@@ -21,9 +21,20 @@ static enum wh_pages kind_of(const struct line *l)
 
 	if (!strcmp(l->perms, "rw-p") && anonymous)
 		return WH_PAGES_PLAIN;
+	if (!strcmp(l->perms, "rw-p") && !strcmp(l->name, "[stack]"))
+		return WH_PAGES_STACK;
 	if (!strcmp(l->perms, "r--p") && (anonymous || l->inode))
 		return WH_PAGES_CONSTANT;
 	return WH_PAGES_OTHER;
+}
+
+/* Pages of the stack that were registered once are plain ones. */
+static enum wh_pages both(enum wh_pages a, enum wh_pages b)
+{
+	if (a == WH_PAGES_NOTHING || a == b)
+		return b;
+	return (a == WH_PAGES_PLAIN && b == WH_PAGES_STACK) ||
+	       (a == WH_PAGES_STACK && b == WH_PAGES_PLAIN) ? WH_PAGES_STACK : WH_PAGES_OTHER;
 }
 
 /* Reads the next line of the list; false: there is none. */
@@ -42,7 +53,7 @@ enum wh_pages wh_maps_kind(const void *low, size_t size)
 {
 	uintptr_t done = (uintptr_t)low, end = done + size;
 	FILE *f = fopen("/proc/self/maps", "re");
-	enum wh_pages kind = WH_PAGES_NOTHING, this;
+	enum wh_pages kind = WH_PAGES_NOTHING;
 	char *text = NULL;
 	struct line l;
 	size_t n = 0;
@@ -52,8 +63,7 @@ enum wh_pages wh_maps_kind(const void *low, size_t size)
 	while (done < end && next_line(f, &text, &n, &l) && l.start <= done) {
 		if (l.end <= done)
 			continue;
-		this = kind_of(&l);
-		kind = kind == WH_PAGES_NOTHING || kind == this ? this : WH_PAGES_OTHER;
+		kind = both(kind, kind_of(&l));
 		done = l.end;
 	}
 	free(text);

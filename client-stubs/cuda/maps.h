@@ -11,6 +11,7 @@
 enum wh_pages {
 	WH_PAGES_NOTHING,	/* not all of them exist */
 	WH_PAGES_PLAIN,		/* private memory, readable and writable, of no file */
+	WH_PAGES_STACK,		/* the same, at least a part of it of the first thread's stack */
 	WH_PAGES_CONSTANT,	/* private memory that is only readable, of a file or not */
 	WH_PAGES_OTHER,		/* others, which would lose their connection, or of several kinds */
 };

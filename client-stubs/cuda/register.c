@@ -9,25 +9,14 @@
  * moves along; writers are held off if the kernel has userfaultfd.
  */
 #define _GNU_SOURCE
+#include "exchange.h"
 #include "maps.h"
+#include "stack.h"
 #include "stubs.h"
 #include "table.h"
 
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 
 /* A registered range; [low, low + pages) are the whole pages around it. */
 struct range {
@@ -51,11 +40,24 @@ struct pages {
 static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
 /* Only one thread registers at a time. */
 static pthread_mutex_t change_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool changes __attribute__((tls_model("initial-exec")));	/* it holds that */
 static struct range *range WH_PAIR;	/* by address; two never overlap */
 static size_t ranges WH_PAIR, room WH_PAIR;
 /* The pages of all registered ranges that are at their address in the worker, by address. */
 static struct pages *shared WH_PAIR;
 static size_t shares WH_PAIR, share_room WH_PAIR;
+
+static void begin_change(void)
+{
+	pthread_mutex_lock(&change_lock);
+	changes = true;
+}
+
+static void end_change(void)
+{
+	changes = false;
+	pthread_mutex_unlock(&change_lock);
+}
 
 /* --- The list -------------------------------------------------------------------- */
 
@@ -232,19 +234,19 @@ bool wh_registered_add(void *start, size_t size)
 			   .id = wh_block_id(), .there = true, .mapped = true };
 	bool good;
 
-	pthread_mutex_lock(&change_lock);
+	begin_change();
 	good = !overlaps(&r) && make_room();
 	if (good)
 		insert(&r);
-	pthread_mutex_unlock(&change_lock);
+	end_change();
 	return good;
 }
 
 void wh_registered_drop(void *start)
 {
-	pthread_mutex_lock(&change_lock);
+	begin_change();
 	drop(&(struct range) { .start = start });
-	pthread_mutex_unlock(&change_lock);
+	end_change();
 }
 
 /* --- The worker ---------------------------------------------------------------------- */
@@ -275,87 +277,7 @@ void wh_far_empty(void *p, size_t size)
 		madvise(p, size, MADV_DONTNEED);
 }
 
-/* --- What may be changed ---------------------------------------------------------------- */
-
-/*
- * This thread runs on its own stack while pages change. Stacks of other threads look like any
- * memory.
- */
-static bool on_stack(const struct pages *r)
-{
-	const uint8_t *here = __builtin_frame_address(0);
-
-	return here + WH_PAGE_SIZE > r->low && here < r->low + r->size;
-}
-
 /* --- Changing pages -------------------------------------------------------------------- */
-
-/*
- * Whoever writes to the pages waits until the descriptor is closed, and then finds what is
- * mapped there. -1: the kernel does not offer it.
- */
-static int hold_writers(const struct pages *r)
-{
-	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
-	struct uffdio_register reg = { .range = { (uintptr_t)r->low, r->size },
-				       .mode = UFFDIO_REGISTER_MODE_WP };
-	struct uffdio_writeprotect wp = { .range = reg.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP };
-	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-
-	if (fd < 0)
-		fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	/* A page that does not exist yet cannot be protected. */
-	madvise(r->low, r->size, MADV_POPULATE_READ);
-	if (ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &reg) == 0 &&
-	    ioctl(fd, UFFDIO_WRITEPROTECT, &wp) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/*
- * Copies the pages. Those that may only be read may lie behind the end of their file, so the kernel
- * reads them: false, and this process does not end.
- */
-static bool copy(void *to, const struct pages *r)
-{
-	size_t done = 0;
-	ssize_t n = 1;
-	int fd;
-
-	if (!r->constant) {
-		memcpy(to, r->low, r->size);
-		return true;
-	}
-	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && n > 0 && done < r->size) {
-		n = pread(fd, (uint8_t *)to + done, r->size - done, (uintptr_t)r->low + done);
-		done += n > 0 ? n : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	return done == r->size;
-}
-
-/*
- * Copies the pages to `to` and puts `from`, which is the same memory, in their place, in one step
- * for every other thread. Nothing has changed if it fails.
- */
-static bool take_place(const struct pages *r, void *to, void *from, size_t old_size)
-{
-	int fd = r->constant ? -1 : hold_writers(r);
-	bool done;
-
-	done = copy(to, r) && (!r->constant || !mprotect(from, r->size, PROT_READ)) &&
-	       mremap(from, old_size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->low) == r->low;
-	if (done)
-		madvise(r->low, r->size, MADV_DOFORK);
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
 
 /*
  * Maps the block in the place of the pages. With size 0 the block also stays where it is, writable:
@@ -363,31 +285,48 @@ static bool take_place(const struct pages *r, void *to, void *from, size_t old_s
  */
 static bool to_shared(const struct pages *r)
 {
-	void *second;
+	struct wh_exchange e = { .low = r->low, .size = r->size, .constant = r->constant,
+				 .to = r->far, .from = r->far };
 
 	if (!r->constant)
-		return take_place(r, r->far, r->far, 0);
-	second = mremap(r->far, 0, r->size, MREMAP_MAYMOVE);
-	if (second == MAP_FAILED)
+		return wh_exchange(&e);
+	e.from = mremap(r->far, 0, r->size, MREMAP_MAYMOVE);
+	e.old_size = r->size;
+	if (e.from == MAP_FAILED)
 		return false;
-	if (take_place(r, r->far, second, r->size))
+	if (wh_exchange(&e))
 		return true;
-	munmap(second, r->size);
+	munmap(e.from, r->size);
 	return false;
 }
 
-static bool to_private(const struct pages *all)
+/* Returns memory of this process alone, or NULL. */
+static uint8_t *fresh(size_t size)
 {
-	void *p = mmap(NULL, all->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct pages r = *all;
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (p == MAP_FAILED)
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* `seen` gets what they have at that moment; NULL: nobody wants to know. */
+static bool to_private_seen(const struct pages *r, uint8_t *seen)
+{
+	uint8_t *p = fresh(r->size);
+	struct wh_exchange e = { .low = r->low, .size = r->size, .to = p, .from = p,
+				 .old_size = r->size, .seen = seen };
+
+	if (!p)
 		return false;
-	r.constant = r.constant && !wh_maps_writable(r.low);
-	if (take_place(&r, p, p, r.size))
+	e.constant = r->constant && !wh_maps_writable(r->low);
+	if (wh_exchange(&e))
 		return true;
-	munmap(p, r.size);
+	munmap(p, r->size);
 	return false;
+}
+
+static bool to_private(const struct pages *r)
+{
+	return to_private_seen(r, NULL);
 }
 
 /*
@@ -458,9 +397,11 @@ static CUresult bring(struct range *r, struct pages *p, unsigned int flags)
 	if (kind == WH_PAGES_NOTHING ||
 	    (kind == WH_PAGES_CONSTANT && !(flags & CU_MEMHOSTREGISTER_READ_ONLY)))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (kind == WH_PAGES_OTHER || on_stack(p))
-		return wh_refuse("cuMemHostRegister of a stack, a shared map, or "
-				 "memory of several kinds");
+	if (kind == WH_PAGES_STACK && !wh_stack_is_first(p->low))
+		return wh_refuse("cuMemHostRegister of the first thread's stack by another thread");
+	if (kind == WH_PAGES_OTHER)
+		return wh_refuse("cuMemHostRegister of a shared map or of memory of several kinds");
+	wh_stack_grow();
 	p->constant = kind == WH_PAGES_CONSTANT;
 	p->far = wh_far_alloc(p->size, 0, false);
 	if (!p->far)
@@ -522,23 +463,104 @@ static CUresult register_range(struct range *r, unsigned int flags)
 
 /* --- Fork ------------------------------------------------------------------------------- */
 
-/* While this is held, the list is complete. A signal handler on top of a change is refused. */
-bool wh_registered_hold(void)
+/*
+ * The thread that forks goes on in both processes on the same stack, before either could have a
+ * copy. So its pages are private while it forks. What the device writes meanwhile is seen behind
+ * the fork, and what other threads write there goes to the device then.
+ */
+static struct lent {
+	struct pages pages;
+	uint8_t *was;		/* what the pages had when they became private */
+} *lent WH_PAIR;
+static size_t lents WH_PAIR;
+
+static void no_fork(size_t size)
 {
-	return pthread_rwlock_rdlock(&range_lock) == 0;
+	wh_complain("fork: no memory or no thread for %zu registered bytes of the stack", size);
+	abort();
+}
+
+static void lend(const struct pages *p)
+{
+	struct lent *more = realloc(lent, (lents + 1) * sizeof(*lent));
+	uint8_t *was = fresh(p->size);
+
+	if (!more || !was || !to_private_seen(p, was))
+		no_fork(p->size);
+	lent = more;
+	lent[lents++] = (struct lent) { *p, was };
+}
+
+static void end_lending(void)
+{
+	while (lents) {
+		lents--;
+		munmap(lent[lents].was, lent[lents].pages.size);
+	}
+	free(lent);
+	lent = NULL;
+}
+
+/*
+ * A thread that has a call under way may keep what a thread needs that registers, and so does not
+ * wait for it.
+ */
+bool wh_registered_hold(bool patient)
+{
+	const struct pages *p;
+	const struct range *r;
+
+	if (changes)	/* a signal handler on top of a change forks */
+		return false;
+	if (patient ? pthread_mutex_lock(&change_lock) : pthread_mutex_trylock(&change_lock))
+		return false;
+	if (pthread_rwlock_rdlock(&range_lock)) {
+		pthread_mutex_unlock(&change_lock);
+		return false;
+	}
+	for (p = shared; p < shared + shares; p++)
+		if (wh_stack_has(p->low, p->size))
+			lend(p);
+	for (r = range; r < range + ranges; r++)
+		if (!r->there && wh_stack_has(r->low, r->pages))
+			lend(&(struct pages) { .low = r->low, .far = r->far, .size = r->pages });
+	return true;
+}
+
+static void let_go(void)
+{
+	pthread_rwlock_unlock(&range_lock);
+	pthread_mutex_unlock(&change_lock);
 }
 
 void wh_registered_release(void)
 {
-	pthread_rwlock_unlock(&range_lock);
+	struct lent *l;
+
+	for (l = lent; l < lent + lents; l++) {
+		struct wh_exchange e = { .low = l->pages.low, .size = l->pages.size,
+					 .to = l->pages.far, .from = l->pages.far,
+					 .was = l->was };
+
+		if (!wh_exchange(&e))
+			no_fork(l->pages.size);
+	}
+	end_lending();
+	let_go();
+}
+
+void wh_registered_release_in_child(void)
+{
+	end_lending();
+	let_go();
 }
 
 /* A child's memory is its own: memory shared with the worker becomes a copy. */
 static void to_copy(const struct pages *r)
 {
-	void *p = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = fresh(r->size);
 
-	if (p == MAP_FAILED) {
+	if (!p) {
 		wh_complain("fork: no memory for a copy of %zu bytes that are registered", r->size);
 		abort();
 	}
@@ -548,17 +570,29 @@ static void to_copy(const struct pages *r)
 	mremap(p, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->low);
 }
 
+static bool is_lent(const uint8_t *low)
+{
+	const struct lent *l;
+
+	for (l = lent; l < lent + lents; l++)
+		if (l->pages.low == low)
+			return true;
+	return false;
+}
+
 void wh_registered_after_fork(void)
 {
 	const struct pages *p;
 	const struct range *r;
 
 	for (p = shared; p < shared + shares; p++)
-		to_copy(p);
+		if (!is_lent(p->low))
+			to_copy(p);
 	for (r = range; r < range + ranges; r++)
-		if (!r->there || r->mapped)
+		if ((!r->there || r->mapped) && !is_lent(r->low))
 			to_copy(&(struct pages) { .low = r->low, .size = r->pages,
 						  .constant = r->constant });
+	end_lending();
 }
 
 /* --- The functions ------------------------------------------------------------------------ */
@@ -590,10 +624,10 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	r.low = (uint8_t *)((uintptr_t)p & -(uintptr_t)WH_PAGE_SIZE);
 	r.pages = (end & -(uintptr_t)WH_PAGE_SIZE) - (uintptr_t)r.low;
-	pthread_mutex_lock(&change_lock);
+	begin_change();
 	res = overlaps(&r) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED :
 			     register_range(&r, Flags & CU_MEMHOSTREGISTER_READ_ONLY);
-	pthread_mutex_unlock(&change_lock);
+	end_change();
 	return res;
 }
 
@@ -651,8 +685,8 @@ CUresult cuMemHostUnregister(void *p)
 		return res;
 	if (!p || wh_in_near(p, 1) || wh_in_far(p, 1))
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&change_lock);
+	begin_change();
 	res = unregister(p);
-	pthread_mutex_unlock(&change_lock);
+	end_change();
 	return res;
 }

@@ -16,9 +16,14 @@ CUresult wh_connect(bool init);
 /* fork.c: the state with which a child begins. */
 void wh_fork_matters(void);	/* from now on there is something that a child must not have */
 bool wh_fork_may_connect(void);	/* may a fork's child connect? */
-bool wh_registered_hold(void);	/* register.c: around a fork */
+/*
+ * register.c: around a fork. `patient`: it waits for a thread that registers memory. False: nothing
+ * is held, and nothing is to be released.
+ */
+bool wh_registered_hold(bool patient);
 void wh_registered_release(void);
-void wh_registered_after_fork(void);	/* in the child */
+void wh_registered_release_in_child(void);	/* if the child keeps what it has */
+void wh_registered_after_fork(void);		/* if it forgets all */
 void wh_managed_after_fork(void);
 
 /* --- Calls -------------------------------------------------------------------- */

@@ -48,8 +48,9 @@ void wh_managed_missed(void) { abort(); }
 void wh_long_end(struct wh_call *c) { (void)c; abort(); }
 void wh_managed_after(void) { abort(); }
 void wh_managed_after_fork(void) { }
-bool wh_registered_hold(void) { return false; }
+bool wh_registered_hold(bool patient) { (void)patient; return false; }
 void wh_registered_release(void) { abort(); }
+void wh_registered_release_in_child(void) { abort(); }
 void wh_registered_after_fork(void) { abort(); }
 bool wh_library_answer(struct wh_call *c, size_t n) { (void)c; (void)n; abort(); }
 

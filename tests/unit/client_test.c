@@ -76,12 +76,18 @@ void wh_long_end(struct wh_call *c)
 }
 
 /* No memory is registered. */
-bool wh_registered_hold(void)
+bool wh_registered_hold(bool patient)
 {
+	(void)patient;
 	return false;
 }
 
 void wh_registered_release(void)
+{
+	abort();
+}
+
+void wh_registered_release_in_child(void)
 {
 	abort();
 }
