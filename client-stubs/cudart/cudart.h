@@ -93,6 +93,17 @@ void rt_properties_forked(void);
 cudaError_t rt_kernel(const void *func, CUkernel *kernel);
 cudaError_t rt_function(const void *func, CUkernel *kernel);
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
+/* A reference to a texture, as the code of CUDA 11's compiler registers it. */
+struct rt_texture {
+	bool normalized;	/* values are read as floating-point numbers */
+	bool bound;
+	size_t offset;		/* bytes from where the driver bound it to the program's address */
+};
+void rt_texture_register(void **module, const void *host, const char *name, bool normalized);
+/* NULL: it is not registered. */
+struct rt_texture *rt_texture_of(const void *host);
+/* Finds also the driver's reference in the thread's context. */
+cudaError_t rt_texture_find(const void *host, struct rt_texture **t, CUtexref *ref);
 void rt_module_lock(void);
 void rt_module_unlock(void);
 void rt_modules_forked(void);	/* with the lock */

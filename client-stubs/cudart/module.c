@@ -13,11 +13,11 @@
 
 #include "cudart.h"
 
-enum entity_kind { ENTITY_KERNEL, ENTITY_VAR, ENTITY_MANAGED };
+enum entity_kind { ENTITY_KERNEL, ENTITY_VAR, ENTITY_MANAGED, ENTITY_TEXTURE };
 
 struct module;
 
-/* A kernel or a variable. */
+/* A kernel, a variable, or a reference to a texture. */
 struct entity {
 	enum entity_kind kind;
 	struct module *module;		/* NULL: it belongs to a library that the program loaded */
@@ -28,6 +28,7 @@ struct entity {
 	CUlibrary library;
 	_Atomic(CUkernel) kernel;
 	void *placed;			/* managed variable: where host and device see it */
+	struct rt_texture texture;
 };
 
 struct module {
@@ -139,6 +140,16 @@ void __cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress,
 	(void)deviceAddress, (void)ext, (void)constant, (void)global;
 	register_entity((struct module *)fatCubinHandle, ENTITY_MANAGED, hostVarPtrAddress,
 			deviceName, size);
+}
+
+void rt_texture_register(void **module, const void *host, const char *name, bool normalized)
+{
+	struct rt_texture *t;
+
+	register_entity((struct module *)module, ENTITY_TEXTURE, host, name, 0);
+	t = rt_texture_of(host);
+	if (t)
+		t->normalized = normalized;
 }
 
 void __cudaUnregisterFatBinary(void **fatCubinHandle)
@@ -347,7 +358,7 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size)
 	struct entity *e = rt_map_find(symbol);
 	cudaError_t err;
 
-	if (!e || e->kind == ENTITY_KERNEL)
+	if (!e || e->kind == ENTITY_KERNEL || e->kind == ENTITY_TEXTURE)
 		return cudaErrorInvalidSymbol;
 	err = load_module(e->module);
 	if (err)
@@ -357,6 +368,30 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size)
 	else
 		err = rt_error(DRV(cuLibraryGetGlobal(addr, size, e->module->library, e->name)));
 	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : err;
+}
+
+struct rt_texture *rt_texture_of(const void *host)
+{
+	struct entity *e = rt_map_find(host);
+
+	return e && e->kind == ENTITY_TEXTURE ? &e->texture : NULL;
+}
+
+cudaError_t rt_texture_find(const void *host, struct rt_texture **t, CUtexref *ref)
+{
+	struct entity *e = rt_map_find(host);
+	cudaError_t err;
+	CUmodule mod;
+
+	if (!e || e->kind != ENTITY_TEXTURE)
+		return cudaErrorInvalidTexture;
+	*t = &e->texture;
+	err = load_module(e->module);
+	if (!err)
+		err = rt_error(DRV(cuLibraryGetModule(&mod, e->module->library)));
+	if (!err)
+		err = rt_error(DRV(cuModuleGetTexRef(ref, mod, e->name)));
+	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidTexture : err;
 }
 
 static bool is_kernel(const struct entity *e, CUkernel kernel, CUfunction func)

@@ -17,28 +17,12 @@ _Static_assert(offsetof(struct cudaFuncAttributes, clusterDimMustBeSet) == ATTRI
 	       "attributes");
 _Static_assert(offsetof(struct cudaTextureDesc, seamlessCubemap) == TEXTURE_SIZE, "texture");
 
-/* --- References to textures and surfaces: what is compiled before CUDA 12 may have them ------ */
+/* --- References to surfaces: what is compiled before CUDA 12 may have them -------------------- */
 
 /*
  * Nobody can bind them: each function that would do it returns cudaErrorNotSupported. The program
  * gets no answer here, and may never use the reference.
  */
-static void not_bound(const char *kind, const char *name, atomic_flag *said)
-{
-	if (!atomic_flag_test_and_set(said))
-		rt_log("warn: libcudart: %s references are not supported: %s is one", kind, name);
-}
-
-void of_11___cudaRegisterTexture(void **module, const struct textureReference *host,
-				 const void **device, const char *name, int dimensions,
-				 int normalized, int external)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-
-	(void)module, (void)host, (void)device, (void)dimensions, (void)normalized, (void)external;
-	not_bound("texture", name, &said);
-}
-
 void of_11___cudaRegisterSurface(void **module, const struct surfaceReference *host,
 				 const void **device, const char *name, int dimensions,
 				 int external)
@@ -46,7 +30,8 @@ void of_11___cudaRegisterSurface(void **module, const struct surfaceReference *h
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	(void)module, (void)host, (void)device, (void)dimensions, (void)external;
-	not_bound("surface", name, &said);
+	if (!atomic_flag_test_and_set(&said))
+		rt_log("warn: libcudart: surface references are not supported: %s is one", name);
 }
 
 /* --- The driver's functions: one that is not there is an error ------------------------------- */

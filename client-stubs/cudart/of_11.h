@@ -17,6 +17,23 @@ void of_11___cudaRegisterTexture(void **module, const struct textureReference *h
 void of_11___cudaRegisterSurface(void **module, const struct surfaceReference *host,
 				 const void **device, const char *name, int dimensions,
 				 int external);
+cudaError_t of_11_cudaBindTexture(size_t *offset, const struct textureReference *texref,
+				  const void *devPtr, const struct cudaChannelFormatDesc *desc,
+				  size_t size);
+cudaError_t of_11_cudaBindTexture2D(size_t *offset, const struct textureReference *texref,
+				    const void *devPtr, const struct cudaChannelFormatDesc *desc,
+				    size_t width, size_t height, size_t pitch);
+cudaError_t of_11_cudaBindTextureToArray(const struct textureReference *texref,
+					 cudaArray_const_t array,
+					 const struct cudaChannelFormatDesc *desc);
+cudaError_t of_11_cudaBindTextureToMipmappedArray(const struct textureReference *texref,
+						  cudaMipmappedArray_const_t array,
+						  const struct cudaChannelFormatDesc *desc);
+cudaError_t of_11_cudaUnbindTexture(const struct textureReference *texref);
+cudaError_t of_11_cudaGetTextureAlignmentOffset(size_t *offset,
+						const struct textureReference *texref);
+cudaError_t of_11_cudaGetTextureReference(const struct textureReference **texref,
+					  const void *symbol);
 cudaError_t of_11_cudaGetDriverEntryPoint(const char *symbol, void **func,
 					  unsigned long long flags);
 cudaError_t of_11_cudaGetDriverEntryPoint_ptsz(const char *symbol, void **func,

@@ -37,7 +37,15 @@ struct sgpu_texture {
 	CUDA_TEXTURE_DESC sampling;
 	CUDA_RESOURCE_VIEW_DESC view;
 	bool viewed;
+	/* texref.c: the object of a reference. `slot`: its variable; NULL: it is none. */
+	uint64_t *slot;
+	struct sgpu_module *mod;
+	CUarray_format format;
+	unsigned int channels;
 };
+
+/* Checks what a texture or a surface is made of. */
+CUresult sgpu_resource_ok(const CUDA_RESOURCE_DESC *r);
 
 /* Returns the bytes of one channel, or 0 for a format that is not supported. */
 size_t sgpu_format_bytes(CUarray_format format);

@@ -344,6 +344,7 @@ extern const struct exec_mem sgpu_exec_mem;
 /* ---- array.c, texobj.c ---- */
 
 void sgpu_array_drop_ctx(struct sgpu_ctx *ctx);
+void sgpu_texref_drop_module(struct sgpu_module *mod);
 void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
 /* Finds a texture for the fetches of kernels: exec_mem.texture. */
 bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out);

@@ -145,6 +145,7 @@ void sgpu_module_free(struct sgpu_module *mod)
 	for (unsigned int i = 0; i < mod->nfuncs; i++)
 		sgpu_obj_free(mod->funcs[i]);
 	free(mod->funcs);
+	sgpu_texref_drop_module(mod);
 	if (mod->ptx)
 		ptx_unload(mod->ptx);
 	sgpu_obj_free(mod);
@@ -368,7 +369,7 @@ CUresult sgpu_module_global(struct sgpu_module *mod, const char *name,
 	const struct ptx_var *var = ptx_find_var(mod->ptx, name);
 
 	/* nvcc gives most variables no linkage, but their names are found nevertheless. */
-	if (!var)
+	if (!var || var->texref)
 		return CUDA_ERROR_NOT_FOUND;
 	if (addr)
 		*addr = (uintptr_t)var->addr;

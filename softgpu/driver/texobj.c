@@ -15,7 +15,7 @@ static CUresult linear_ok(CUdeviceptr p, size_t size, CUarray_format format, uns
 	return p && size ? sgpu_check_device(p, size) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult resource_ok(const CUDA_RESOURCE_DESC *r)
+CUresult sgpu_resource_ok(const CUDA_RESOURCE_DESC *r)
 {
 	size_t size;
 
@@ -74,7 +74,7 @@ CUresult cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *r,
 
 	if (rc)
 		return rc;
-	rc = out && r && s ? resource_ok(r) : CUDA_ERROR_INVALID_VALUE;
+	rc = out && r && s ? sgpu_resource_ok(r) : CUDA_ERROR_INVALID_VALUE;
 	if (!rc)
 		rc = sampling_ok(s);
 	if (!rc && v && r->resType >= CU_RESOURCE_TYPE_LINEAR)
@@ -96,11 +96,13 @@ static CUresult destroy(enum sgpu_type type, unsigned long long object)
 {
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
-	void *t;
+	struct sgpu_texture *t;
 
 	if (rc)
 		return rc;
 	t = sgpu_obj_get(type, (void *)(uintptr_t)object);
+	if (t && t->slot)	/* a reference lives as long as its module */
+		t = NULL;
 	if (t)
 		sgpu_obj_free(t);
 	return sgpu_leave(t ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);

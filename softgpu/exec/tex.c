@@ -128,35 +128,40 @@ static bool find(struct warp *w, u64 handle, struct exec_texture *t)
 	return m->texture && m->texture(m->ctx, handle, t);
 }
 
-/* Fetches with in->sub axes. The coordinates follow the four results, and are float if in->sub2. */
+/*
+ * Fetches with in->sub axes. The coordinates follow the four results, and are float if in->sub2 has
+ * TEX_FLOATS.
+ */
 DEFINE(tex)
 {
 	const int32_t *v = w->m->img->vecs + in->vec;
 	const u64 *handle = src(w, in->a);
 	struct exec_texture t = { 0 };
-	u64 known = 0;
+	u64 known = 0, h;
 
 	EACH_ACTIVE {
 		struct place p[3] = { 0 };
 		u32 out[4];
 
-		if (handle[l] != known || !t.base) {
-			if (!find(w, handle[l], &t))
-				return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, handle[l]);
-			known = handle[l];
+		/* The loader has put the address of a reference there. */
+		h = in->sub2 & TEX_REFERENCE ? *(const u64 *)(uintptr_t)handle[l] : handle[l];
+		if (h != known || !t.base) {
+			if (!find(w, h, &t))
+				return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, h);
+			known = h;
 		}
 		for (int a = 0; a < in->sub; a++) {
 			const u32 *c = (const u32 *)src(w, v[4 + a]) + l;
 			float x;
 
 			memcpy(&x, c, sizeof(x));
-			if (in->sub2)
+			if (in->sub2 & TEX_FLOATS)
 				p[a] = find_place(&t, a, x);
 			else	/* in texels; behind linear memory there are zeros */
 				p[a].at[0] = (u32)*c < t.size[a] ? (s32)*c : t.fetch ? -1 :
 					     wrapped(&t, a, (s32)*c);
 		}
-		if (t.linear && in->sub2)
+		if (t.linear && in->sub2 & TEX_FLOATS)
 			filter(&t, p, in->sub, out);
 		else
 			texel(&t, p[0].at[0], p[1].at[0], p[2].at[0], out);

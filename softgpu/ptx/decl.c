@@ -166,7 +166,14 @@ static uint32_t parse_decl_head(struct ptx_ctx *c, struct decl *d)
 			break;
 		}
 	}
-	d->type = want_type(c);
+	/* A reference to a texture is a variable that holds a texture object. */
+	d->texref = d->space == V_GLOBAL && is_dot(c, "texref");
+	if (d->texref) {
+		d->type = T_U64;
+		next(c);
+	} else {
+		d->type = want_type(c);
+	}
 	if (d->type == T_PRED)
 		syntax_error(c, "a variable cannot be a predicate");
 	if (is_dot(c, "ptr"))
@@ -344,6 +351,7 @@ static struct ptx_var *module_var_new(struct ptx_ctx *c, struct sym *s,
 	v->size = d->size;
 	v->align = d->align;
 	v->managed = d->managed;
+	v->texref = d->texref;
 	addr = c->alloc->alloc(c->alloc->ctx, v);
 	if (!addr)
 		ptx_fail(c, PTX_ERR_NOMEM, s->line,
@@ -413,7 +421,10 @@ static void define_module_var(struct ptx_ctx *c, struct sym *s, struct decl *d)
 	in.var = s->var;
 	s->size = d->size;
 	s->align = d->align;
-	if (take_punct(c, '='))
+	s->texref = d->texref && !d->ndims;
+	if (d->texref && d->ndims)
+		ptx_fail(c, PTX_ERR_UNSUPPORTED, s->line, "unsupported: array of .texref");
+	if (!d->texref && take_punct(c, '='))
 		init_level(c, &in, 0, 0, d->size);
 }
 

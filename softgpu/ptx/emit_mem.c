@@ -342,21 +342,25 @@ void emit_st(struct ptx_ctx *c, const struct ptx_form *f,
 		st_value(c, &el[i], cur(c)->vec + i, rc, sig);
 }
 
-/* ---- tex: four results, a texture object, and one coordinate for each axis ---- */
+/*
+ * ---- tex: four results, a texture object or a reference, and one coordinate for each axis ----
+ */
 
 void emit_tex(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
 	      struct opnd *op, uint32_t nops)
 {
 	static const uint8_t given[] = { 0, 1, 2, 4 };
-	struct opnd t = { .kind = O_REG, .rc = RC_64, .reg = op[1].reg }, *x = op[1].vec;
+	struct opnd t = { .kind = op[1].base, .rc = RC_64, .reg = op[1].reg, .sym = op[1].sym };
+	bool reference = op[1].base == O_SYM && op[1].sym->texref;
+	struct opnd *x = op[1].vec;
 	char sig = at->types[1] == T_F32 ? 'f' : 'i';
 	uint32_t axes = at->sub, n = 1;
 
 	want_nops(c, nops, 2, 2);
 	if (op[0].kind != O_VEC || op[0].nvec != 4 || op[1].kind != O_ADDR)
 		bad_operand(c, "four results and a texture are needed");
-	if (op[1].base != O_REG || op[1].rc != RC_64 || op[1].imm)
-		bad_operand(c, "only a texture object in a register is supported");
+	if ((!reference && (op[1].base != O_REG || op[1].rc != RC_64)) || op[1].imm)
+		bad_operand(c, "neither a texture object in a register nor a reference");
 	if (x->kind == O_VEC) {
 		n = x->nvec;
 		x = x->vec;
@@ -367,7 +371,7 @@ void emit_tex(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at
 		opnd_prepare(c, &x[i], RC_32);
 	insn_new(c, f->fn[ptx_isa()]);
 	cur(c)->sub = axes;
-	cur(c)->sub2 = sig == 'f';
+	cur(c)->sub2 = (sig == 'f' ? TEX_FLOATS : 0) | (reference ? TEX_REFERENCE : 0);
 	emit_src(c, REF_A, &t, RC_64, 'l');
 	vec_add(c, &c->vecs, sizeof(int32_t), 4 + axes);
 	cur(c)->vec = c->vecs.n - 4 - axes;

@@ -146,6 +146,10 @@ enum mem_space {
 #define SLOT_KNOWN	0x80	/* insn.slot: the slot was filled before */
 #define SLOT_NONE	0xff
 
+/* Flags of a fetch: its coordinates are float; its operand is the address of a texture object. */
+#define TEX_FLOATS	1
+#define TEX_REFERENCE	2
+
 struct insn {
 	exec_fn *fn;
 	int32_t d, a, b, c;

@@ -17,6 +17,8 @@ void __cudaRegisterFunction(void **fatCubinHandle, const char *hostFun, char *de
 void __cudaRegisterTexture(void **fatCubinHandle, const struct textureReference *hostVar,
 			   const void **deviceAddress, const char *deviceName, int dim, int norm,
 			   int ext);
+void __cudaRegisterSurface(void **fatCubinHandle, const struct surfaceReference *hostVar,
+			   const void **deviceAddress, const char *deviceName, int dim, int ext);
 unsigned int __cudaPushCallConfiguration(dim3 gridDim, dim3 blockDim, size_t sharedMem,
 					 struct CUstream_st *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *gridDim, dim3 *blockDim, size_t *sharedMem,
@@ -26,17 +28,23 @@ __asm__(".section .nv_fatbin, \"a\"\n"
 	".balign 8\n"
 	"device_code: .incbin \"" FATBIN "\"\n"
 	".previous\n");
-extern const char device_code[];
+__asm__(".section .nv_fatbin, \"a\"\n"
+	".balign 8\n"
+	"texture_code: .incbin \"" TEXTURE_FATBIN "\"\n"
+	".previous\n");
+extern const char device_code[], texture_code[];
 
-static const struct {
+static const struct wrapper {
 	uint32_t magic, version;
 	const void *code, *unused;
-} wrapper __attribute__((section(".nvFatBinSegment"), used)) = { 0x466243b1, 1, device_code, 0 };
+} wrapper __attribute__((section(".nvFatBinSegment"), used)) = { 0x466243b1, 1, device_code, 0 },
+  textures __attribute__((section(".nvFatBinSegment"), used)) = { 0x466243b1, 1, texture_code, 0 };
 
-static void **module;
+static void **module, **texture_module;
 
-/* The program has a reference to a texture, as code before 12 may: no kernel uses it. */
-struct textureReference of_11_reference;
+/* The program has references to textures, as code before 12 may. */
+struct textureReference of_11_row, of_11_plane;
+static struct surfaceReference surface;
 
 static void stub(int *x, int n, int v)
 {
@@ -48,19 +56,37 @@ static void stub(int *x, int n, int v)
 		cudaLaunchKernel((const void *)stub, grid, block, args, shared, stream);
 }
 
+/* By their addresses the kernels that fetch are launched. */
+void of_11_fetch_row(void)
+{
+}
+
+void of_11_fetch_plane(void)
+{
+}
+
 __attribute__((constructor))
 static void register_all(void)
 {
 	module = __cudaRegisterFatBinary((void *)&wrapper);
 	__cudaRegisterFunction(module, (const char *)stub, "_Z3addPiii", "_Z3addPiii", -1, 0, 0, 0,
 			       0, 0);
-	__cudaRegisterTexture(module, &of_11_reference, 0, "reference", 1, 0, 0);
 	__cudaRegisterFatBinaryEnd(module);
+	texture_module = __cudaRegisterFatBinary((void *)&textures);
+	__cudaRegisterFunction(texture_module, (const char *)of_11_fetch_row, "fetch_row",
+			       "fetch_row", -1, 0, 0, 0, 0, 0);
+	__cudaRegisterFunction(texture_module, (const char *)of_11_fetch_plane, "fetch_plane",
+			       "fetch_plane", -1, 0, 0, 0, 0, 0);
+	__cudaRegisterSurface(texture_module, &surface, 0, "surface", 2, 0);
+	__cudaRegisterTexture(texture_module, &of_11_row, 0, "row", 1, 0, 0);
+	__cudaRegisterTexture(texture_module, &of_11_plane, 0, "plane", 2, 1, 0);
+	__cudaRegisterFatBinaryEnd(texture_module);
 }
 
 __attribute__((destructor))
 static void unregister_all(void)
 {
+	__cudaUnregisterFatBinary(texture_module);
 	__cudaUnregisterFatBinary(module);
 }
 

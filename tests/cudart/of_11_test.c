@@ -22,7 +22,8 @@ _Static_assert(sizeof(struct cudaDeviceProp) == 728, "the struct is that of 11.8
 /* A header of its own declares it, which is not in the package of the runtime. */
 cudaError_t cudaProfilerInitialize(const char *config, const char *output, int mode);
 
-extern struct textureReference of_11_reference;
+extern struct textureReference of_11_row, of_11_plane;
+void of_11_fetch_row(void), of_11_fetch_plane(void);
 void *of_11_kernel(void);
 void of_11_launch(int *x, int n, int v);
 
@@ -108,33 +109,108 @@ static void test_objects(void)
 	NEED(cudaFreeArray(array));
 }
 
+/* Returns what the kernel fetches of the row at its last place, or -1. */
+static float last_of_row(float *out, int n)
+{
+	void *args[] = { &out, &n };
+	dim3 grid = { (n + 63) / 64, 1, 1 }, block = { 64, 1, 1 };
+	float value = -1;
+
+	NEED(cudaMemset(out, 0, n * sizeof(*out)));
+	return cudaLaunchKernel((void *)of_11_fetch_row, grid, block, args, 0, NULL) ||
+	       cudaMemcpy(&value, out + n - 1, sizeof(value), cudaMemcpyDeviceToHost) ? -1 : value;
+}
+
+static float of_plane(float *out, float x, float y)
+{
+	void *args[] = { &out, &x, &y };
+	dim3 one = { 1, 1, 1 };
+	float value = -1;
+
+	return cudaLaunchKernel((void *)of_11_fetch_plane, one, one, args, 0, NULL) ||
+	       cudaMemcpy(&value, out, sizeof(value), cudaMemcpyDeviceToHost) ? -1 : value;
+}
+
+static void test_row(float *out)
+{
+	struct cudaChannelFormatDesc floats = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
+	const struct textureReference *found = NULL;
+	struct textureReference unknown = { 0 };
+	float host[2 * N], *p;
+	size_t offset = 7;
+	int i;
+
+	for (i = 0; i < 2 * N; i++)
+		host[i] = i + 0.5f;
+	NEED(cudaMalloc((void **)&p, sizeof(host)));
+	NEED(cudaMemcpy(p, host, sizeof(host), cudaMemcpyHostToDevice));
+	ok(cudaGetTextureAlignmentOffset(&offset, &of_11_row) == cudaErrorInvalidTextureBinding &&
+	   offset == 7, "a_reference_to_which_nothing_is_bound_has_no_offset");
+	ok_err(cudaBindTexture(&offset, &of_11_row, p, &floats, sizeof(host)), cudaSuccess,
+	       "memory_is_bound_to_a_reference");
+	ok(!offset && last_of_row(out, N) == N - 0.5f, "a_kernel_fetches_it");
+	ok(!cudaBindTexture(&offset, &of_11_row, p + 2, &floats, sizeof(host) - 8) &&
+	   offset == 8 && last_of_row(out, N) == N - 0.5f,
+	   "memory_that_is_not_aligned_is_bound_with_an_offset");
+	ok(!cudaGetTextureAlignmentOffset(&offset, &of_11_row) && offset == 8, "which_is_told");
+	ok_err(cudaBindTexture(NULL, &of_11_row, p + 2, &floats, 64), cudaErrorInvalidValue,
+	       "without_a_place_for_the_offset_it_is_refused");
+	ok(!cudaBindTexture(NULL, &of_11_row, p + N, &floats, 0xffffffff) &&
+	   last_of_row(out, N) == 2 * N - 0.5f, "without_a_size_all_that_follows_is_bound");
+	ok(!cudaGetTextureReference(&found, &of_11_row) && found == &of_11_row,
+	   "a_reference_is_found_by_its_symbol");
+	ok(cudaGetTextureReference(&found, &unknown) == cudaErrorInvalidTexture &&
+	   cudaBindTexture(NULL, &unknown, p, &floats, 64) == cudaErrorInvalidTexture &&
+	   cudaGetLastError() == cudaErrorInvalidTexture, "one_that_nobody_registered_is_an_error");
+	ok(!cudaUnbindTexture(&of_11_row) &&
+	   cudaGetTextureAlignmentOffset(&offset, &of_11_row) == cudaErrorInvalidTextureBinding,
+	   "what_is_bound_is_unbound");
+	cudaGetLastError();
+	NEED(cudaFree(p));
+}
+
+/* Bytes that are read as numbers of [0, 1], between texels, by coordinates of [0, 1]. */
+static void test_plane(float *out)
+{
+	struct cudaChannelFormatDesc bytes = { 8, 0, 0, 0, cudaChannelFormatKindUnsigned };
+	unsigned char host[4][512] = { { 0, 51, 102 }, { 255, 153, 204 } };
+	cudaArray_t array;
+	size_t pitch;
+	void *p;
+
+	NEED(cudaMallocPitch(&p, &pitch, 512, 4));
+	NEED(cudaMemcpy2D(p, pitch, host, 512, 512, 4, cudaMemcpyHostToDevice));
+	of_11_plane.filterMode = cudaFilterModePoint;
+	ok(!cudaBindTexture2D(NULL, &of_11_plane, p, &bytes, 512, 4, pitch) &&
+	   of_plane(out, 1.5f, 0.5f) == 0.2f && of_plane(out, 1.5f, 1.5f) == 0.6f,
+	   "a_plane_is_bound_and_fetched");
+	NEED(cudaMallocArray(&array, &bytes, 4, 2, 0));
+	NEED(cudaMemcpy2DToArray(array, 0, 0, host, 512, 4, 2, cudaMemcpyHostToDevice));
+	of_11_plane.filterMode = cudaFilterModeLinear;
+	of_11_plane.normalized = 1;
+	of_11_plane.addressMode[0] = of_11_plane.addressMode[1] = cudaAddressModeClamp;
+	ok(!cudaBindTextureToArray(&of_11_plane, array, &bytes) &&
+	   of_plane(out, 0.25f, 0.25f) == 0.1f && of_plane(out, 0.0f, 1.0f) == 1.0f,
+	   "an_array_is_bound_and_sampled_as_the_reference_says");
+	NEED(cudaFreeArray(array));
+	NEED(cudaFree(p));
+}
+
 static void test_references(void)
 {
 	struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
-	const struct textureReference *found = &of_11_reference;
 	const struct surfaceReference *surface = NULL;
 	size_t offset = 7;
-	void *p;
+	float *out;
 
-	NEED(cudaMalloc(&p, 4096));
-	ok_err(cudaBindTexture(&offset, &of_11_reference, p, &format, 4096), cudaErrorNotSupported,
-	       "a_texture_reference_is_not_bound");
-	ok_eq(offset, 7, "nothing_is_told_of_it");
-	ok_err(cudaGetLastError(), cudaErrorNotSupported, "the_refusal_is_the_last_error");
-	ok(cudaBindTexture2D(&offset, &of_11_reference, p, &format, 16, 16, 64) ==
-	   cudaErrorNotSupported &&
-	   cudaBindTextureToArray(&of_11_reference, NULL, &format) == cudaErrorNotSupported &&
-	   cudaBindTextureToMipmappedArray(&of_11_reference, NULL, &format) ==
-	   cudaErrorNotSupported, "by_no_function");
-	ok(cudaUnbindTexture(&of_11_reference) == cudaErrorNotSupported &&
-	   cudaGetTextureAlignmentOffset(&offset, &of_11_reference) == cudaErrorNotSupported &&
-	   cudaGetTextureReference(&found, &of_11_reference) == cudaErrorNotSupported &&
-	   found == &of_11_reference, "nor_is_it_told_or_unbound");
+	NEED(cudaMalloc((void **)&out, N * sizeof(*out)));
+	test_row(out);
+	test_plane(out);
 	ok(cudaBindSurfaceToArray(surface, NULL, &format) == cudaErrorNotSupported &&
 	   cudaGetSurfaceReference(&surface, &offset) == cudaErrorNotSupported,
-	   "surface_references_are_refused_too");
+	   "surface_references_are_refused");
 	cudaGetLastError();
-	NEED(cudaFree(p));
+	NEED(cudaFree(out));
 }
 
 /* --- Kernels -------------------------------------------------------------------------------- */
@@ -304,7 +380,7 @@ static void test_entry_points(void)
 
 int main(void)
 {
-	tap_plan(63);
+	tap_plan(70);
 	test_device();
 	test_old_names();
 	test_profiler();

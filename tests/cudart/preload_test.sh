@@ -67,12 +67,12 @@ run "$bin/fake_11_7"
 left "own 77 "; ok $? a_runtime_of_cuda_11_7_is_not_redirected
 if [ -x "$bin/of_11" ]; then
 	run env WORMHOLE_LOG=1 LD_LIBRARY_PATH="$WH_BUILD/softgpu:$WH_BUILD/client-stubs" "$bin/of_11"
-	[ "$(grep -c '^wormhole: warn: libcudart: texture references are not supported: reference is one$' "$tmp/err")" = 1 ]
-	ok $? a_texture_reference_of_11_is_named_once_when_it_is_registered
-	[ "$(grep -c '^wormhole: warn: libcudart: cudaBindTexture is not supported$' "$tmp/err")" = 1 ]
+	[ "$(grep -c '^wormhole: warn: libcudart: surface references are not supported: surface is one$' "$tmp/err")" = 1 ]
+	ok $? a_surface_reference_of_11_is_named_once_when_it_is_registered
+	[ "$(grep -c '^wormhole: warn: libcudart: cudaBindSurfaceToArray is not supported$' "$tmp/err")" = 1 ]
 	ok $? so_is_the_function_that_would_bind_it
 else
-	skip a_texture_reference_of_11_is_named_once_when_it_is_registered "tools/get-runtimes.sh got no headers of 11.8"
+	skip a_surface_reference_of_11_is_named_once_when_it_is_registered "tools/get-runtimes.sh got no headers of 11.8"
 	skip so_is_the_function_that_would_bind_it "tools/get-runtimes.sh got no headers of 11.8"
 fi
 run "$bin/unlike_12_9"

@@ -27,6 +27,17 @@ static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
 	FETCH("f3", "3d", "f32.f32", "%x, %y, %z, %z") FETCH("i1", "1d", "f32.s32", "%x")
 	FETCH("u2", "2d", "u32.f32", "%x, %y");
 
+/* The same by a reference: what FETCH() takes as an object is of no use. */
+static const char by_reference[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+	".global .texref line;\n.global .u32 number;\n"
+	".visible .entry r1(.param .u64 t, .param .u64 at, .param .u64 out)\n{\n"
+	".reg .b64 %a, %o;\n.reg .b32 %i, %x, %r<4>;\n"
+	"ld.param.u64 %a, [at];\nld.param.u64 %o, [out];\n"
+	"mov.u32 %i, %tid.x;\nmad.wide.u32 %a, %i, 12, %a;\nmad.wide.u32 %o, %i, 16, %o;\n"
+	"ld.global.u32 %x, [%a];\n"
+	"tex.1d.v4.f32.s32 {%r0, %r1, %r2, %r3}, [line, {%x}];\n"
+	"st.global.v4.u32 [%o], {%r0, %r1, %r2, %r3};\nret;\n}\n";
+
 #define N	32		/* fetches */
 #define W	8
 #define H	4
@@ -228,11 +239,56 @@ static void shapes(void)
 	cuMemFree_v2(mem);
 }
 
+/* These are removed from later toolkits, but the driver has them. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+static int reads(unsigned int word, float want)
+{
+	memset(at, 0, sizeof(at));
+	memcpy(&at[0][0], &word, 4);
+	return fetch("r1", 0) && out[0].f[0] == want;
+}
+
+static void references(void)
+{
+	CUtexref ref = NULL, again = NULL, none = NULL;
+	CUaddress_mode mode = CU_TR_ADDRESS_MODE_WRAP;
+	CUmodule before = mod;
+	CUarray_format format;
+	CUdeviceptr mem, bound = 0, size;
+	unsigned int flags = 0;
+	size_t offset = 7, bytes;
+	int channels = 0;
+
+	cuMemAlloc_v2(&mem, 4096);
+	cuMemcpyHtoD_v2(mem, image, sizeof(image));
+	ok(!cuModuleLoadData(&mod, by_reference) && !cuModuleGetTexRef(&ref, mod, "line") &&
+	   !cuModuleGetTexRef(&again, mod, "line") && ref == again,
+	   "a_module_has_a_reference_with_one_handle");
+	ok(cuModuleGetTexRef(&none, mod, "number") == CUDA_ERROR_NOT_FOUND &&
+	   cuModuleGetGlobal_v2(&size, &bytes, mod, "line") == CUDA_ERROR_NOT_FOUND &&
+	   cuTexObjectDestroy((CUtexObject)ref), "it_is_neither_a_variable_nor_an_object");
+	ok(!cuTexRefSetFormat(ref, CU_AD_FORMAT_FLOAT, 1) &&
+	   !cuTexRefSetAddress_v2(&offset, ref, mem, sizeof(image)) && !offset &&
+	   reads(3, image[0][3]), "memory_is_fetched_by_it");
+	ok(!cuTexRefSetAddress_v2(&offset, ref, mem + 16, 64) && offset == 16 &&
+	   !cuTexRefGetAddress_v2(&bound, ref) && bound == mem && reads(19, image[2][3]) &&
+	   reads(20, 0), "memory_in_the_middle_has_an_offset_and_an_end");
+	ok(!cuTexRefSetAddressMode(ref, 2, CU_TR_ADDRESS_MODE_MIRROR) &&
+	   !cuTexRefGetAddressMode(&mode, ref, 2) && mode == CU_TR_ADDRESS_MODE_MIRROR &&
+	   !cuTexRefSetFlags(ref, CU_TRSF_READ_AS_INTEGER) && !cuTexRefGetFlags(&flags, ref) &&
+	   flags == CU_TRSF_READ_AS_INTEGER && !cuTexRefGetFormat(&format, &channels, ref) &&
+	   format == CU_AD_FORMAT_FLOAT && channels == 1, "it_tells_what_was_set");
+	ok(!cuModuleUnload(mod) && cuTexRefSetFlags(ref, 0), "it_ends_with_its_module");
+	mod = before;
+	cuMemFree_v2(mem);
+}
+
 int main(void)
 {
 	CUcontext ctx;
 
-	tap_plan(25);
+	tap_plan(31);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
@@ -245,5 +301,6 @@ int main(void)
 	modes(array(CU_AD_FORMAT_FLOAT, 1, W, H, 0, image, sizeof(image[0])));
 	formats();
 	shapes();
+	references();
 	return tap_exit();
 }
