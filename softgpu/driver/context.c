@@ -656,6 +656,7 @@ static CUresult primary_reset(CUdevice dev)
 	if (primary_needed())
 		return CUDA_ERROR_NOT_PERMITTED;
 	primary_drop();
+	sgpu_library_reset();
 	return CUDA_SUCCESS;
 }
 

@@ -76,6 +76,22 @@ static void test_graph(double *dev)
 	NEED(cudaStreamDestroy(s));
 }
 
+/* Nothing that the host or the device wrote before is left. */
+static void test_reset()
+{
+	double *dev, got = 0;
+
+	shared_value = 5;
+	table[99] = 2;
+	NEED(cudaDeviceReset());
+	NEED(cudaMalloc(&dev, sizeof(*dev)));
+	update<<<1, 1>>>(dev);
+	NEED(cudaMemcpy(&got, dev, sizeof(got), cudaMemcpyDeviceToHost));
+	NEED(cudaDeviceSynchronize());
+	ok(got == 11, "the_device_sees_the_first_values_after_a_reset");
+	ok(shared_value == 99 && table[99] == 0 && table[1] == 0, "so_does_the_host");
+}
+
 int main()
 {
 	int used = first_use();		/* comes before any other use of CUDA here */
@@ -83,7 +99,7 @@ int main()
 	void *addr;
 	size_t size;
 
-	tap_plan(11);
+	tap_plan(13);
 	NEED(cudaMalloc(&dev, sizeof(*dev)));
 	ok_eq(used, 0, "the_first_use_needs_no_call_before");
 	ok_err(cudaGetSymbolAddress(&addr, shared_value), cudaSuccess,
@@ -98,5 +114,6 @@ int main()
 	ok_eq(size, 800, "a_managed_variable_has_its_size");
 	test_copies();
 	test_graph(dev);
+	test_reset();
 	return tap_exit();
 }
