@@ -191,8 +191,11 @@ static bool worker_gone(void)
 {
 	struct pollfd p = { .fd = shm.sock, .events = POLLIN };
 
-	/* The worker sends nothing after the welcome, so a readable socket means the end. */
-	return poll(&p, 1, 0) != 0;
+	/*
+	 * The worker sends nothing after the welcome, so a readable socket means the end. A signal
+	 * that comes at this moment makes the call fail, which says nothing.
+	 */
+	return poll(&p, 1, 0) > 0;
 }
 
 /* Tells the worker to make a thread for the slot. */

@@ -8,8 +8,12 @@
  */
 #include "driver_test.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 static volatile sig_atomic_t refused, leave;
@@ -29,6 +33,37 @@ static void handler(int sig)
 	refused = 1;
 	if (leave)
 		siglongjmp(back, 1);
+}
+
+/* --- A signal while the library looks whether the worker lives ----------------------------- */
+
+#define LARGE	(300UL << 20)
+
+static volatile bool interrupted;
+static int looks;
+
+/* The library looks by this function, without waiting. It is as if a signal came each time. */
+int poll(struct pollfd *p, nfds_t n, int timeout)
+{
+	if (!interrupted || timeout)
+		return (int)syscall(SYS_poll, p, n, timeout);
+	looks++;
+	errno = EINTR;
+	return -1;
+}
+
+/* Makes calls that take long, until the library has looked. */
+static void test_looks(void)
+{
+	CUdeviceptr large;
+	CUresult res = cuMemAlloc(&large, LARGE);
+	int i;
+
+	interrupted = true;
+	for (i = 0; i < 1000 && !looks && !res; i++)
+		res = cuMemsetD8(large, (unsigned char)i, LARGE);
+	interrupted = false;
+	ok(looks && !res && !cuMemFree(large), "a_signal_is_not_taken_for_the_workers_end");
 }
 
 static void keep(void *unused)
@@ -94,7 +129,7 @@ int main(void)
 	pthread_t t;
 	int good = 0;
 
-	tap_plan(6);
+	tap_plan(7);
 	begin();
 	cuMemAlloc(&memory, 100000);
 	sigaction(SIGUSR1, &a, NULL);
@@ -111,5 +146,6 @@ int main(void)
 	pthread_create(&t, NULL, other, &good);
 	pthread_join(t, NULL);
 	ok(good, "and_other_threads_get_in");
+	test_looks();
 	return tap_exit();
 }
