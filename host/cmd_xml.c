@@ -22,14 +22,20 @@
 #define EMULATOR	"/usr/lib/wormhole/libvirt/emulator"
 #define NAMESPACE	"https://wormhole.invalid/libvirt/"
 
+enum { MEM, SM, SM_MAX, PRIORITY, LIMITS };
+
+/* Attributes of the tenant's element, which options and limits' own text have, too. */
+static const char *const limit_names[LIMITS] = { "mem", "sm", "sm-max", "priority" };
+
 struct xml_args {
 	struct vm_args vm;
-	const char *uuid, *emulator, *mem, *sm;
+	const char *uuid, *emulator;
+	const char *limit[LIMITS];	/* as limit_names[]; NULL: not said */
 	uint64_t server, window, max_pairs;
 };
 
 enum { KEY_UUID = KEY_OF_XML, KEY_EMULATOR, KEY_SERVER, KEY_SERVER_WINDOW, KEY_MAX_PAIRS,
-       KEY_MEM, KEY_SM, KEY_DISK };
+       KEY_DISK, KEY_TENANT };	/* KEY_TENANT + i: limit_names[i] */
 
 /* --- Text ----------------------------------------------------------------------------- */
 
@@ -66,9 +72,20 @@ static void print_file(const char *before, const struct vm_args *a, const char *
 
 /* --- Parts of a domain ------------------------------------------------------------------ */
 
+static bool has_limits(const struct xml_args *x)
+{
+	int i;
+
+	for (i = 0; i < LIMITS; i++)
+		if (x->limit[i])
+			return true;
+	return false;
+}
+
 static void print_metadata(const struct xml_args *x)
 {
 	const struct wh_vm *vm = &x->vm.vm;
+	int i;
 
 	puts("  <metadata>");
 	printf("    <wormhole-vm:vm xmlns:wormhole-vm='" NAMESPACE "vm/1' role='%s' id='%" PRIu64 "'",
@@ -77,12 +94,11 @@ static void print_metadata(const struct xml_args *x)
 		printf(" server='%" PRIu64 "' window='%" PRIu64 "' max-pairs='%" PRIu64 "'",
 		       x->server, x->window, x->max_pairs);
 	puts("/>");
-	if (x->mem || x->sm) {
+	if (has_limits(x)) {
 		printf("    <wormhole:tenant xmlns:wormhole='" NAMESPACE "tenant/1'");
-		if (x->mem)
-			printf(" mem='%s'", x->mem);
-		if (x->sm)
-			printf(" sm='%s'", x->sm);
+		for (i = 0; i < LIMITS; i++)
+			if (x->limit[i])
+				printf(" %s='%s'", limit_names[i], x->limit[i]);
 		puts("/>");
 	}
 	puts("  </metadata>");
@@ -270,22 +286,36 @@ static const struct argp_option client_options[] = {
 	{ "server", KEY_SERVER, "ID", 0, "the server VM that it may attach to", 0 },
 	{ "server-window", KEY_SERVER_WINDOW, "N", 0, "which of that server's windows it has (default 0)", 0 },
 	{ "max-pairs", KEY_MAX_PAIRS, "N", 0, "client processes attached at a time, 1 to 511 (default 8)", 0 },
-	{ "mem", KEY_MEM, "SIZE", 0, "device memory that it gets, such as 2G", 0 },
-	{ "sm", KEY_SM, "PERCENT", 0, "share of the device's multiprocessors that it gets", 0 },
+	{ "mem", KEY_TENANT + MEM, "SIZE", 0, "device memory that it gets, such as 2G", 0 },
+	{ "sm", KEY_TENANT + SM, "PERCENT", 0, "share of the device's multiprocessors that it gets", 0 },
+	{ "sm-max", KEY_TENANT + SM_MAX, "PERCENT", 0, "the most of the device's time, as `wormhole limit' has it; with --sm", 0 },
+	{ "priority", KEY_TENANT + PRIORITY, "CLASS", 0, "low, normal (default) or high; with --sm", 0 },
 	{ 0 }
 };
 
 static void check_tenant(const struct xml_args *x, struct argp_state *state)
 {
 	struct wh_limit_list l = { .n = 0 };
-	char text[100], err[300];
+	char *text, err[300];
+	int i;
 
-	if ((x->mem || x->sm) && !x->server)
-		wh_usage_error(state, "--mem and --sm: of which server? give --server");
-	snprintf(text, sizeof(text), "0:%s%s%s%s%s", x->mem ? "mem=" : "", x->mem ? x->mem : "",
-		 x->mem && x->sm ? "," : "", x->sm ? "sm=" : "", x->sm ? x->sm : "");
-	if ((x->mem || x->sm) && wh_limit_parse(&l, text, err, sizeof(err)))
-		wh_usage_error(state, "%s", err);
+	if (has_limits(x) && !x->server)
+		wh_usage_error(state, "limits (--mem, --sm ...): of which server? give --server");
+	if ((x->limit[SM_MAX] || x->limit[PRIORITY]) && !x->limit[SM])
+		wh_usage_error(state, "--sm-max and --priority are those of a share of time: give --sm");
+	for (i = 0; i < LIMITS; i++) {
+		if (!x->limit[i])
+			continue;
+		/* A comma would begin another limit. */
+		if (strchr(x->limit[i], ','))
+			wh_usage_error(state, "--%s: '%s' is several values: give one", limit_names[i],
+				       x->limit[i]);
+		if (asprintf(&text, "0:%s=%s", limit_names[i], x->limit[i]) < 0)
+			wh_no_memory();
+		if (wh_limit_parse(&l, text, err, sizeof(err)))
+			wh_usage_error(state, "%s", err);
+		free(text);
+	}
 }
 
 static void check_windows(const struct vm_args *a)
@@ -308,8 +338,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_UUID: x->uuid = arg; break;
 	case KEY_DISK: x->vm.disk = arg; break;
 	case KEY_EMULATOR: x->emulator = arg; break;
-	case KEY_MEM: x->mem = arg; break;
-	case KEY_SM: x->sm = arg; break;
+	case KEY_TENANT + MEM:
+	case KEY_TENANT + SM:
+	case KEY_TENANT + SM_MAX:
+	case KEY_TENANT + PRIORITY:
+		x->limit[key - KEY_TENANT] = arg;
+		break;
 	case KEY_SERVER: x->server = wh_arg_u64(state, "--server", arg, 1, UINT64_MAX); break;
 	case KEY_SERVER_WINDOW:
 		x->window = wh_arg_u64(state, "--server-window", arg, 0, MAX_WINDOWS - 1);

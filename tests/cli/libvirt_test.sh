@@ -142,6 +142,12 @@ has() {
 d = json.load(sys.stdin)[0]["devices"][0]
 print(d["memory_limit"] >> 20, d["sm_percent"], d["sm_policy"])'
 }
+# most prints the ceiling and the class that it applies.
+most() {
+	"$tmp/wormhole" stat --json 1/window0 | /usr/bin/python3 -c 'import json, sys
+d = json.load(sys.stdin)[0]["devices"][0]
+print(d["sm_max_percent"], d["priority"])'
+}
 logged() { tr '\n' ';' <"$log"; : >"$log"; }
 fails() { ! "$@"; }
 tenant() { $virsh metadata client https://wormhole.invalid/libvirt/tenant/1 --live --config "$@"; }
@@ -158,9 +164,14 @@ truncate -s 1M "$tmp/server.img" "$tmp/client.img"
 server() { xml server server --id 1 --disk "$tmp/server.img" --window "/dev/shm/$tag.1,4M" "$@"; }
 client() { xml client client --id 2 --disk "$tmp/client.img" --server 1 --max-pairs 4 --mem 2G --sm 30 "$@"; }
 validates() { "$@" >"$tmp/look.xml" && virt-xml-validate "$tmp/look.xml" domain; }
+# wrong OPTIONS... prints what `wormhole xml client` says of them, and how it ends.
+wrong() {
+	wrong_said=$(xml client client --id 2 --disk d "$@" 2>&1 >/dev/null)
+	echo "ends with $?: $wrong_said"
+}
 defined() { "$@" | tcg >"$tmp/look.xml" && $virsh define "$tmp/look.xml"; }
 
-plan 39
+plan 52
 ok server_validates validates server
 ok client_validates validates client
 mkdir "$tmp/image"
@@ -169,6 +180,11 @@ ok server_with_an_image_and_a_gpu_validates validates xml server gpu0 --id 3 --i
 	--append 'a<b & "c"' --limit 0:mem=2G
 like words_of_the_kernel_are_escaped "$(cat "$tmp/look.xml")" "<cmdline>.*wormhole.limit=0:mem=2G a&lt;b &amp; \"c\"</cmdline>"
 like the_gpu_is_vfios "$(cat "$tmp/look.xml")" "<address domain='0x0000' bus='0x65' slot='0x00' function='0x0'/>"
+ok client_with_a_ceiling_and_a_class_validates validates client --sm-max none --priority high
+like which_are_in_its_metadata "$(cat "$tmp/look.xml")" " mem='2G' sm='30' sm-max='none' priority='high'/>"
+like another_class_is_wrong_usage "$(wrong --server 1 --sm 30 --priority urgent)" "ends with 2: .*'urgent' is neither low"
+like and_so_is_a_ceiling_without_a_share "$(wrong --server 1 --sm-max 50)" "ends with 2: .*of a share of time: give --sm"
+like and_a_class_without_a_server "$(wrong --sm 30 --priority low)" "ends with 2: .*give --server"
 is window_elsewhere_is_wrong_usage "$("$WH_BUILD/host/wormhole" xml client c --id 2 --disk d --window /tmp/w,2M 2>/dev/null; echo $?)" 2
 
 libvirtd --daemon -p /run/libvirtd.pid 2>"$tmp/libvirtd.err"
@@ -220,7 +236,7 @@ like and_the_reason_is_the_servers "$(cat "$tmp/out")" '1/window0: the superviso
 boots
 ok client_starts $virsh start client
 is its_limits_come_before_it_is_allowed "$(logged)" \
-	"limit 1/window0 --mem=2G --sm=30 --sm-policy=temporal;allow 2 1 window 0 pairs 4;client 2;"
+	"limit 1/window0 --mem=2G --sm=30 --sm-policy=temporal --sm-max=hard --priority=normal;allow 2 1 window 0 pairs 4;client 2;"
 is the_supervisor_has_them "$(has)" "2048 30 temporal"
 is both_are_vms_to_the_command "$("$tmp/wormhole" stat | grep -o '^[sc][a-z]* [12]' | tr '\n' ';')" "server 1;client 2;"
 
@@ -236,9 +252,23 @@ is and_the_supervisor_has_them "$(has)" "3072 50 temporal"
 tenant --key wormhole --set '<tenant mem="lots"/>'
 ok what_is_no_limit_is_named_with_its_domain waits "^client: .*'lots' is not a size" "$tmp/watch" 1
 is and_the_old_one_stays "$(has)" "3072 50 temporal"
+tenant --key wormhole --set '<tenant mem="3G" sm="50" sm-max="70" priority="low"/>'
+ok ceiling_and_class_follow_the_metadata waits ' --sm-max=70 --priority=low$' "$log" 1
+is and_the_supervisor_has_these_too "$(most)" "70 low"
+# refused REGEX ATTRIBUTES: they are refused with this reason, and the old ones stay.
+refused() {
+	tenant --key wormhole --set "<tenant $2/>"
+	waits "^client: .*$1" "$tmp/watch" 1 && [ "$(has) $(most)" = "3072 50 temporal 70 low" ]
+}
+ok what_is_no_ceiling_is_named refused "--sm-max: 'all' is" 'sm="50" sm-max="all"'
+ok and_what_is_no_class refused "--priority: 'urgent' is neither" 'sm="50" priority="urgent"'
+ok ceiling_below_the_share_is_refused refused '30 % is below the share of 40 %' 'sm="40" sm-max="30"'
+ok and_one_of_a_share_of_the_sms refused 'those of a share of time' 'sm="40" sm-max="none" policy="spatial"'
+ok and_a_word_that_tenant_has_not refused 'policy, sm-max, priority, not class' 'sm="40" class="high"'
 tenant --key wormhole --set '<tenant sm="20" policy="spatial"/>'
 waits '^limit 1/window0 --mem=none --sm=20 ' "$log" 1
 is what_is_left_out_has_no_limit "$(has)" "0 20 spatial"
+is nor_another_ceiling_or_class "$(most)" "20 normal"
 tenant --remove
 waits '^limit 1/window0 --mem=none --sm=none ' "$log" 1
 is without_the_element_there_is_none "$(has)" "0 100 none"
@@ -259,7 +289,7 @@ ok hooks_do_not_wait_while_it_is_asked flock -n /run/wormhole/libvirt/lock true
 rm "$tmp/gate"
 boots
 waits '^allow' "$log" 1
-is but_with_the_limits_that_it_had "$(logged)" "limit 1/window0 --mem=4G --sm=20 --sm-policy=temporal;allow 2 1 window 0 pairs 4;"
+is but_with_the_limits_that_it_had "$(logged)" "limit 1/window0 --mem=4G --sm=20 --sm-policy=temporal --sm-max=hard --priority=normal;allow 2 1 window 0 pairs 4;"
 is which_the_new_supervisor_has "$(has)" "4096 20 temporal"
 
 $virsh destroy client
