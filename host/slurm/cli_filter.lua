@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Translates --gpu-mem and --gpu-sm into requests to Slurm: gres/gpumem in MiB and
 -- gres/gpusm in percent. This is only a convenience of srun, sbatch and salloc: --gres has
--- the same effect, and the node trusts neither.
+-- the same effect, and the node trusts neither. The plugin itself checks --gpu-priority.
 local unit = { [""] = 1, M = 1, G = 1024, T = 1048576 }
 
 local function mib(text)
@@ -37,6 +37,17 @@ function slurm_cli_pre_submit(options, pack_offset)
 			return slurm.ERROR
 		end
 		add("gpusm:" .. ours["gpu-sm"])
+	end
+	-- sbatch brings it to the job's node in the environment, under a name that only ALL has.
+	local export = options["type"] == "sbatch" and options["export"]
+	if ours["gpu-priority"] and export and not string.find("," .. export .. ",", ",ALL,", 1, true) then
+		slurm.log_error("--gpu-priority: --export=" .. export .. " keeps it from the job: say --export=ALL")
+		return slurm.ERROR
+	end
+	-- A step has what its job has.
+	if ours["gpu-priority"] and not os.getenv("SLURM_JOB_ID") and not string.find(gres, "gpumem", 1, true) then
+		slurm.log_error("--gpu-priority needs --gpu-mem")
+		return slurm.ERROR
 	end
 	if gres ~= "" then
 		options["gres"] = gres

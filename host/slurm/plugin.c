@@ -4,7 +4,7 @@
  * node's server before its first task starts. The job's processes reach a device through
  * it, and it ends with the job. The controller says what the job was given, and a mount
  * namespace (view.c) decides which socket its processes have: their environment and their
- * options play no part.
+ * options play no part. The class alone is an option, which the cluster bounds (priority=).
  */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
@@ -19,6 +19,9 @@ SPANK_PLUGIN(wormhole, 1)
 
 static struct ws_config config;
 static struct ws_grant grant;	/* grant of the step that this process runs */
+
+/* --gpu-priority: what the user asked for, WH_CLASS_*; -1: nothing */
+static int asked_class = -1;
 
 /* --- Arguments of plugstack.conf ------------------------------------------------------- */
 
@@ -49,6 +52,29 @@ static int device_of(const char *node)
 	return *end || n > 63 ? -1 : (int)n;
 }
 
+/* Returns false after a line that names what is wrong with the argument. */
+static bool take_argument(const char *a)
+{
+	const char *why = NULL;
+
+	if (!strncmp(a, "dir=", 4)) {
+		expand(config.dir, a + 4);
+	} else if (!strncmp(a, "libs=", 5)) {
+		expand(config.libs, a + 5);
+	} else if (!strncmp(a, "sm-max=", 7)) {
+		if (wh_limit_ceiling(a + 7, &config.ceiling))
+			why = wh_limit_ceiling_why(a + 7);
+	} else if (!strncmp(a, "priority=", 9)) {
+		if (wh_limit_class(a + 9, &config.class))
+			why = wh_limit_class_why(a + 9);
+	} else {
+		why = "it is none of dir=DIR, libs=DIR, sm-max=PERCENT and priority=CLASS";
+	}
+	if (why)
+		slurm_error("wormhole: plugstack.conf: '%s': %s", a, why);
+	return !why;
+}
+
 static int configure(int argc, char **argv)
 {
 	const char *node = getenv("SLURMD_NODENAME");
@@ -60,23 +86,9 @@ static int configure(int argc, char **argv)
 		snprintf(config.node, sizeof(config.node), "%s", node ? node : "");
 	config.device = device_of(config.node);
 	strcpy(config.dir, "/run/wormhole");
-	for (i = 0; i < argc; i++) {
-		if (!strncmp(argv[i], "dir=", 4)) {
-			expand(config.dir, argv[i] + 4);
-		} else if (!strncmp(argv[i], "libs=", 5)) {
-			expand(config.libs, argv[i] + 5);
-		} else if (!strncmp(argv[i], "sm-max=", 7)) {
-			if (!wh_limit_ceiling(argv[i] + 7, &config.ceiling))
-				continue;
-			slurm_error("wormhole: plugstack.conf: sm-max=: %s",
-				    wh_limit_ceiling_why(argv[i] + 7));
+	for (i = 0; i < argc; i++)
+		if (!take_argument(argv[i]))
 			return -1;
-		} else {
-			slurm_error("wormhole: plugstack.conf: '%s' is none of dir=DIR, libs=DIR and sm-max=PERCENT",
-				    argv[i]);
-			return -1;
-		}
-	}
 	return 0;
 }
 
@@ -86,30 +98,83 @@ static int refuse(uint32_t job, const char *err)
 	return -1;
 }
 
-/* --- srun --gpu-mem=4G --gpu-sm=30 ----------------------------------------------------------- */
+/* --- srun --gpu-mem=4G --gpu-sm=30 --gpu-priority=low ----------------------------------- */
 
-/* cli_filter.lua writes the request to Slurm; here the options are only declared and checked. */
+enum { MEM, SM, PRIORITY };
+
+static bool above(uint32_t class)
+{
+	return wh_class_order(class) > wh_class_order(config.class);
+}
+
+/* Says no at once, where the job is asked for. */
+static int check_class(const char *text)
+{
+	uint32_t class;
+
+	if (wh_limit_class(text, &class))
+		slurm_error("--gpu-priority: %s", wh_limit_class_why(text));
+	else if (above(class))
+		slurm_error("--gpu-priority: this cluster's jobs have '%s' at most, not '%s'; its administrator may say more (priority= in plugstack.conf)",
+			    wh_limit_class_name(config.class), text);
+	else
+		return 0;
+	return -1;
+}
+
+/*
+ * cli_filter.lua writes memory and share into the request to Slurm; here these options are only
+ * declared and checked. The class is brought to the job's node by Slurm as the option of a plugin.
+ * There the user's environment may have made it, so that it may be anything. A wrong one must not
+ * fail the job, since Slurm takes a node out of service when a batch job fails in a plugin.
+ */
 static int take_option(int which, const char *text, int remote)
 {
+	uint32_t class;
 	char *end;
 	unsigned long long v = strtoull(text ? text : "", &end, 10);
 
+	if (which == PRIORITY) {
+		if (!remote)
+			return check_class(text ? text : "");
+		if (!wh_limit_class(text ? text : "", &class))
+			asked_class = (int)class;
+		else
+			slurm_error("wormhole: --gpu-priority: %s; it counts for nothing",
+				    wh_limit_class_why(text ? text : ""));
+		return 0;
+	}
 	if (remote)
 		return 0;
-	if (which == 0 && v && (!*end || (strchr("MGTmgt", *end) && !end[1])))
+	if (which == MEM && v && (!*end || (strchr("MGTmgt", *end) && !end[1])))
 		return 0;
-	if (which == 1 && v && v <= 100 && !*end)
+	if (which == SM && v && v <= 100 && !*end)
 		return 0;
-	slurm_error(which ? "--gpu-sm: '%s' is not a percentage from 1 to 100" :
+	slurm_error(which == SM ? "--gpu-sm: '%s' is not a percentage from 1 to 100" :
 		    "--gpu-mem: '%s' is not a size such as 4G or 512M", text ? text : "");
 	return -1;
 }
 
 static struct spank_option options[] = {
-	{ "gpu-mem", "SIZE", "device memory of one GPU on each node, such as 4G", 1, 0, take_option },
-	{ "gpu-sm", "PERCENT", "share of that GPU's computing power", 1, 1, take_option },
+	{ "gpu-mem", "SIZE", "device memory of one GPU on each node, such as 4G", 1, MEM, take_option },
+	{ "gpu-sm", "PERCENT", "share of that GPU's computing power", 1, SM, take_option },
+	{ "gpu-priority", "CLASS", "low, normal or high: among shares the higher goes first", 1, PRIORITY,
+	  take_option },
 	SPANK_OPTIONS_TABLE_END
 };
+
+/* Who asks for nothing has the normal class, or the cluster's if that is lower. */
+static uint32_t class_of(uint32_t job)
+{
+	uint32_t class = asked_class < 0 ? WH_CLASS_NORMAL : (uint32_t)asked_class;
+
+	if (!above(class))
+		return class;
+	if (asked_class >= 0)
+		slurm_error("wormhole: job %u: it asked for the class '%s' beyond this cluster's: it has '%s'",
+			    job, wh_limit_class_name(class), wh_limit_class_name(config.class));
+	return config.class;
+}
 
 /* --- The job ----------------------------------------------------------------------------- */
 
@@ -125,6 +190,7 @@ static int begin(uint32_t job, struct ws_grant *g)
 
 	if (!ws_grant(job, g))
 		return -1;
+	g->class = class_of(job);
 	if (!g->memory)
 		return 0;
 	made = ws_tenant_ensure(&config, g, err);
@@ -185,6 +251,9 @@ int slurm_spank_init(spank_t sp, int argc, char **argv)
 		ws_in_background(tidy);
 		return 0;
 	}
+	/* The options are checked by what plugstack.conf says. */
+	if (!spank_remote(sp) && configure(argc, argv))
+		return -1;
 	for (i = 0; options[i].name; i++)
 		if (spank_option_register(sp, &options[i]) != ESPANK_SUCCESS)
 			return -1;
@@ -220,11 +289,23 @@ static void lead(spank_t sp)
 	spank_setenv(sp, "WORMHOLE_SOCKET", path, 1);
 }
 
+/*
+ * The step that only contains the job's other processes (PrologFlags=Contain) comes first and
+ * without the job's options, so that the tenant is not its.
+ */
+static bool is_extern(spank_t sp)
+{
+	uint32_t step;
+
+	return spank_get_item(sp, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
+	       step == SLURM_EXTERN_CONT;
+}
+
 int slurm_spank_init_post_opt(spank_t sp, int argc, char **argv)
 {
 	uint32_t job;
 
-	if (!spank_remote(sp))
+	if (!spank_remote(sp) || is_extern(sp))
 		return 0;
 	if (configure(argc, argv) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
 	    begin(job, &grant))

@@ -19,6 +19,7 @@ struct ws_config {
 	char dir[PATH_MAX];	/* dir=: the server's folder; %n is the node's name */
 	char libs[PATH_MAX];	/* libs=: the client libraries */
 	uint32_t ceiling;	/* sm-max=: of each share, in percent; 0: the share itself */
+	uint32_t class;		/* priority=: the highest that a job may have, WH_CLASS_* */
 	char node[WS_NODE];
 	int device;		/* the server's only device that is this node's; -1: all are */
 };
@@ -29,6 +30,7 @@ struct ws_grant {
 	uid_t uid;
 	uint64_t memory;	/* bytes; 0: no GPU */
 	unsigned int sm;	/* percent */
+	uint32_t class;		/* WH_CLASS_*, as the user asked and the cluster allows */
 	bool waits;		/* it was put back into the queue */
 };
 

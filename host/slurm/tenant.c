@@ -22,6 +22,7 @@
 #include "slurm.h"
 #include "tenant/control.h"
 #include "tenant/file.h"
+#include "tenant/spec.h"
 #include "tenant/tenant.h"
 
 #define PREFIX		"slurm-"
@@ -216,6 +217,7 @@ static void limits_of(cJSON *o, const struct ws_config *c, const struct ws_grant
 	cJSON_AddNumberToObject(limit, "sm", sm);
 	if (c->ceiling > sm)
 		cJSON_AddNumberToObject(limit, "sm_max", c->ceiling);
+	cJSON_AddStringToObject(limit, "priority", wh_limit_class_name(g->class));
 	cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "limits"), limit);
 }
 

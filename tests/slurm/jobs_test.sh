@@ -6,7 +6,9 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 24
+plan 38
+# A step that contains a job's other processes comes before those of the job.
+prolog=PrologFlags=Contain
 
 start_cluster
 is nodes_have_what_slurm_conf_prints "$(sinfo -h -N -o %G | sort -u)" "gpumem:512,gpusm:100"
@@ -73,9 +75,50 @@ sed -i 's/$/ sm-max=60/' "$tmp/plugstack.conf"
 d=$(submit -w n2 --gpu-mem=64M --gpu-sm=20)
 e=$(submit -w n3 --gpu-mem=64M --gpu-sm=70)
 await runs "$d"; await runs "$e"
+await ceiling n2 "$d"; await ceiling n3 "$e"
 is jobs_may_take_what_is_idle_up_to_the_clusters_ceiling "$(ceiling n2 "$d")" 60
 is and_a_larger_share_is_its_own_ceiling "$(ceiling n3 "$e")" 70
 scancel "$d" "$e"
+
+
+# has_class NODE JOB CLASS: its tenant comes with its first step.
+has_class() { await class "$1" "$2"; is "$4" "$(class "$1" "$2")" "$3"; }
+d=$(submit -w n2 --gpu-mem=64M --gpu-sm=20)
+e=$(submit -w n3 --gpu-mem=64M --gpu-sm=20 --gpu-priority=low)
+has_class n2 "$d" normal a_job_that_asks_for_no_class_is_normal
+has_class n3 "$e" low and_one_may_be_low
+said=$(as_user srun --gpu-mem=64M --gpu-priority=high true 2>&1)
+like a_higher_class_than_the_clusters_is_refused "$said" "have 'normal' at most, not 'high'"
+like another_class_is_refused "$(as_user srun --gpu-mem=64M --gpu-priority=urgent true 2>&1)" "'urgent' is neither low, normal nor high"
+like and_one_without_memory "$(as_user srun --gpu-priority=low true 2>&1)" '--gpu-priority needs --gpu-mem'
+scancel "$d" "$e"
+# What the submission would have refused comes to the node.
+e=$(submit -w n3 --gres=gpumem:64 --export=ALL,_SLURM_SPANK_OPTION_wormhole_gpu_priority=high)
+has_class n3 "$e" normal an_environment_leads_to_no_higher_class
+ok of_which_the_nodes_log_tells grep -q "job $e: it asked for the class 'high'" "$tmp/slurmd.n3.log"
+ok its_node_stays_in_service sh -c '! sinfo -h -N -n n3 -o %t | grep -q drain'
+scancel "$e"
+sed -i 's/$/ priority=high/' "$tmp/plugstack.conf"
+like what_would_not_reach_the_node_is_refused "$(submit --gpu-mem=64M --gpu-priority=low --export=NONE 2>&1)" "say --export=ALL"
+d=$(submit -w n2 --gpu-mem=64M --gpu-sm=20 --gpu-priority=high)
+has_class n2 "$d" high where_the_cluster_lets_it_a_job_is_high
+"$wormhole" limit --dir "$tmp/d.n2" "slurm-$d" --priority low
+is and_is_lowered_while_it_runs "$(class n2 "$d")" low
+scancel "$d"
+as_user salloc -w n3 --gpu-mem=64M --gpu-priority=high sh -c 'srun sh -c "echo \$SLURM_JOB_ID >$1; until [ -e $2 ]; do sleep 0.1; done"' \
+	- "$tmp/out/of" "$tmp/out/over" >/dev/null 2>&1 &
+allocation=$!
+await test -s "$tmp/out/of"
+is a_step_has_the_class_of_its_allocation "$(class n3 "$(cat "$tmp/out/of")")" high
+touch "$tmp/out/over"
+wait $allocation
+sed -i 's/ priority=high$/ priority=low/' "$tmp/plugstack.conf"
+d=$(submit -w n2 --gpu-mem=64M)
+has_class n2 "$d" low a_cluster_of_low_jobs_makes_them_low
+scancel "$d"
+sed -i 's/ priority=low$/ priority=1/' "$tmp/plugstack.conf"
+like what_is_no_class_in_the_configuration_is_named "$(as_user srun --gpu-mem=64M true 2>&1)" "'priority=1': '1' is neither low"
+sed -i 's/ priority=1$//' "$tmp/plugstack.conf"
 
 d=$(submit -p urgent -w n1 --gpu-mem=400M --gpu-sm=90)
 ok urgent_job_takes_the_place_of_others await runs "$d"

@@ -95,6 +95,7 @@ PlugStackConfig=$tmp/plugstack.conf
 $(sed -n '/^GresTypes=/p' "$tmp/conf")
 CliFilterPlugins=lua
 JobCompType=jobcomp/none
+${prolog:-}
 ${records:-}
 PartitionName=all Nodes=ALL Default=YES PriorityTier=1 OverSubscribe=NO MaxTime=60
 PartitionName=urgent Nodes=ALL PriorityTier=10 MaxTime=60
@@ -199,6 +200,8 @@ limits() { of_device "$1" "$2" "d['memory_limit']>>20, d['sm_percent']"; }
 
 # ceiling NODE JOB prints how much of the device's time the job's tenant may take, in percent.
 ceiling() { of_device "$1" "$2" "d['sm_max_percent']"; }
+# class NODE JOB prints the class of the job's tenant.
+class() { of_device "$1" "$2" "d['priority']"; }
 
 clean_up() {
 	if [ -s "$tmp/slurmctld.pid" ]; then
