@@ -167,6 +167,8 @@ VALUE(gpu_time, wh_gpu_ns(u), true)
 VALUE(throttled, u->throttled_ns, true)
 VALUE(launches, u->launches, true)
 VALUE(sm_limit, l->sm_percent, l->sm_percent)
+VALUE(beyond, u->gpu_beyond_ns, wh_has_share(l, WH_SM_TEMPORAL))
+VALUE(ceiling, wh_ceiling(l), wh_has_share(l, WH_SM_TEMPORAL) && wh_ceiling(l) < WH_SM_NO_CEILING)
 
 /* Returns the maximum of the tenant's workers. All have the same number unless it was changed. */
 static uint64_t sms(const struct wh_tenant_view *v, unsigned int d, bool *has)
@@ -189,11 +191,14 @@ static const struct device_metric device_metrics[] = {
 	  memory_driver },
 	{ "memory_refused_total", "counter", "Allocations refused for the limit.", PLAIN, memory_refused },
 	{ "gpu_seconds_total", "counter", "Time that the device worked.", SECONDS, gpu_time },
+	{ "gpu_beyond_seconds_total", "counter", "Time of that beyond the guarantee, where there is a share of time.",
+	  SECONDS, beyond },
 	{ "throttled_seconds_total", "counter", "Time that calls waited for the share of the SMs.", SECONDS,
 	  throttled },
 	{ "launches_total", "counter", "Kernels launched.", PLAIN, launches },
 	{ "sm_limit_ratio", "gauge", "Limit of the share of computing power, where there is one.", PERCENT,
 	  sm_limit },
+	{ "sm_ceiling_ratio", "gauge", "The most of the device's time, where it has a bound.", PERCENT, ceiling },
 	{ "sms_granted", "gauge", "SMs that a spatial share has.", PLAIN, sms },
 };
 
@@ -213,6 +218,26 @@ static void of_device(struct out *o, const struct device_metric *m, const struct
 		fprintf(o->f, " %.2f\n", (double)value / 100);
 	else
 		number(o, value);
+}
+
+/* The class is a label, as text is in Prometheus. */
+static void write_classes(struct out *o, const struct wh_tenant_views *all)
+{
+	const struct wh_device_limit *l;
+	unsigned int d;
+	int i;
+
+	head(o, "sm_class", "gauge", "1, with the class as label, where there is a share of time.");
+	for (i = 0; i < all->n; i++)
+		wh_each_device(&all->view[i], d) {
+			l = &all->view[i].limits.device[d];
+			if (!wh_has_share(l, WH_SM_TEMPORAL))
+				continue;
+			tenant(o, &all->view[i]);
+			fprintf(o->f, ",device=\"%u\"", d);
+			label(o, ",", "class", wh_limit_class_name(l->sm_class));
+			fputs("} 1\n", o->f);
+		}
 }
 
 static void write_devices(struct out *o, const struct wh_tenant_views *all)
@@ -388,5 +413,6 @@ void wh_metrics_write(const struct wh_look *l, FILE *f)
 	write_server(&o, l);
 	write_tenants(&o, &l->tenants);
 	write_devices(&o, &l->tenants);
+	write_classes(&o, &l->tenants);
 	write_vms(&o, &l->vms);
 }

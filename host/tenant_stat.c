@@ -26,6 +26,7 @@
 	X(memory_driver, u->memory_driver) \
 	X(refused, u->refused) \
 	X(gpu_ns, wh_gpu_ns(u)) \
+	X(gpu_beyond_ns, u->gpu_beyond_ns) \
 	X(throttled_ns, u->throttled_ns) \
 	X(launches, u->launches)
 

@@ -18,13 +18,17 @@ struct top_row {
 	/* The following are per second. */
 	double calls, requests, waited, launches, to_device, from_device;
 	uint64_t memory, quota, peak, driver;	/* bytes; quota 0: none */
-	uint64_t refused, gpu_ns, throttled_ns, all_launches;	/* since the tenant began */
+	/* The following are since the tenant began. */
+	uint64_t refused, gpu_ns, beyond_ns, throttled_ns, all_launches;
 	const char *policy;	/* policy of its share; NULL: none */
+	const char *class;	/* class of its share of time; NULL: none */
 	/*
 	 * The following are percent. A row for all devices has the percentage of all of
 	 * them together.
 	 */
 	double asked, got, throttled, cpu;
+	double most;		/* ceiling of its share of time; 100: none */
+	double beyond;		/* the part of `got` that is beyond the guarantee */
 	unsigned int sms;	/* SMs that it got, if its share is spatial; 0: all */
 };
 

@@ -93,7 +93,12 @@ TEXT(quota, if (r->quota) bytes(r->quota, out); else strcpy(out, "-"))
 VALUE(quota, (double)r->quota)
 TEXT(asked, if (r->asked < 0) strcpy(out, "-"); else snprintf(out, TOP_CELL, "%.0f%%", r->asked))
 VALUE(asked, r->asked)
+TEXT(most, if (r->most < 0) strcpy(out, "-"); else if (r->most >= 100) strcpy(out, "none");
+     else snprintf(out, TOP_CELL, "%.0f%%", r->most))
+VALUE(most, r->most)
+TEXT(class, snprintf(out, TOP_CELL, "%s", r->class ? r->class : "-"))
 FIGURE(got, percentage, r->got)
+FIGURE(beyond, percentage, r->beyond)
 FIGURE(throttled, percentage, r->throttled)
 FIGURE(cpu, percentage, r->cpu)
 TEXT(policy, snprintf(out, TOP_CELL, "%s", r->policy ? r->policy : "-"))
@@ -108,6 +113,7 @@ FIGURE(host, bytes, r->v->sum.total.host_memory)
 TEXT(host_limit, if (r->v->limits.host_memory) bytes(r->v->limits.host_memory, out); else strcpy(out, "-"))
 VALUE(host_limit, (double)r->v->limits.host_memory)
 FIGURE(gpu_time, top_time_text, r->gpu_ns)
+FIGURE(all_beyond, top_time_text, r->beyond_ns)
 FIGURE(all_throttled, top_time_text, r->throttled_ns)
 FIGURE(all_calls, count, r->v->sum.total.calls)
 FIGURE(all_requests, count, r->v->sum.total.waited + r->v->sum.total.posted)
@@ -133,6 +139,23 @@ static bool some_driver(const struct top_rows *r)
 	return false;
 }
 
+/* Does the share of any row differ from a hard one of the normal class? */
+static bool some_guarantee(const struct top_rows *r)
+{
+	int i;
+
+	for (i = 0; i < r->n; i++)
+		if (r->row[i].class &&
+		    (r->row[i].most > r->row[i].asked || strcmp(r->row[i].class, "normal")))
+			return true;
+	return false;
+}
+
+static bool guarantee_rates(const struct top_rows *r)
+{
+	return !r->counters && some_guarantee(r);
+}
+
 static bool rates(const struct top_rows *r)
 {
 	return !r->counters;
@@ -156,7 +179,10 @@ const struct top_column top_columns[] = {
 	COLUMN(0, "REFUSED", 7, 5, NULL, refused),
 	{ 0, "POLICY", 8, 4, NULL, text_policy, NULL },
 	COLUMN(0, "ASKED", 5, 0, NULL, asked),
+	COLUMN(0, "MAX", 4, 3, some_guarantee, most),
+	{ 0, "CLASS", 6, 3, some_guarantee, text_class, NULL },
 	COLUMN('s', "GOT", 5, 0, NULL, got),
+	COLUMN('b', "BEYOND", 6, 3, guarantee_rates, beyond),
 	COLUMN(0, "SMS", 4, 5, NULL, sms),
 	COLUMN('t', "THROT", 5, 1, rates, throttled),
 	COLUMN('u', "CPU", 5, 1, rates, cpu),
@@ -165,6 +191,7 @@ const struct top_column top_columns[] = {
 	COLUMN(0, "HOST-MEM", 8, 7, NULL, host),
 	COLUMN(0, "HOST-LIM", 8, 8, NULL, host_limit),
 	COLUMN(0, "GPU-TIME", 8, 8, NULL, gpu_time),
+	COLUMN(0, "BEYOND-TIME", 11, 8, some_guarantee, all_beyond),
 	COLUMN(0, "THROTTLED", 9, 8, NULL, all_throttled),
 	COLUMN(0, "CALLS", 5, 9, NULL, all_calls),
 	COLUMN(0, "REQUESTS", 8, 9, NULL, all_requests),

@@ -29,13 +29,20 @@ static void add_share(cJSON *o, const struct top_row *r)
 	wh_json_u64(o, "memory_driver", r->driver);
 	wh_json_u64(o, "refused", r->refused);
 	add(o, "sm_asked_percent", r->asked);
+	add(o, "sm_max_percent", r->most);
 	add(o, "sm_got_percent", r->got);
+	add(o, "sm_beyond_percent", r->beyond);
 	if (r->policy)
 		cJSON_AddStringToObject(o, "sm_policy", r->policy);
 	else
 		cJSON_AddNullToObject(o, "sm_policy");
+	if (r->class)
+		cJSON_AddStringToObject(o, "priority", r->class);
+	else
+		cJSON_AddNullToObject(o, "priority");
 	add_limit(o, "sms_granted", r->sms);
 	wh_json_u64(o, "gpu_ns", r->gpu_ns);
+	wh_json_u64(o, "gpu_beyond_ns", r->beyond_ns);
 	wh_json_u64(o, "throttled_ns", r->throttled_ns);
 	add(o, "throttled_percent", r->throttled);
 	wh_json_u64(o, "launches", r->all_launches);

@@ -34,11 +34,15 @@ static void add_device(struct top_row *r, const struct wh_tenant_view *v, unsign
 	r->driver += u->memory_driver;
 	r->refused += u->refused;
 	r->gpu_ns += wh_gpu_ns(u);
+	r->beyond_ns += u->gpu_beyond_ns;
 	r->throttled_ns += u->throttled_ns;
 	r->all_launches += u->launches;
 	r->asked += l->sm_percent ? l->sm_percent : 100;
+	r->most += wh_has_share(l, WH_SM_TEMPORAL) ? wh_ceiling(l) : 100;
 	if (l->sm_percent)
 		r->policy = r->policy ? r->policy : wh_limit_policy_name(l->sm_policy);
+	if (wh_has_share(l, WH_SM_TEMPORAL))
+		r->class = r->class ? r->class : wh_limit_class_name(l->sm_class);
 	for (i = 0; i < v->workers; i++)
 		if (v->worker[i].device[d].sms_granted > r->sms)
 			r->sms = v->worker[i].device[d].sms_granted;
@@ -53,6 +57,7 @@ static void settle(struct top_row *r, unsigned int first, unsigned int end)
 		if (!r->v->limits.device[d].memory)
 			r->quota = 0;
 	r->asked = r->policy ? r->asked / r->devices : TOP_UNKNOWN;
+	r->most = r->class ? r->most / r->devices : TOP_UNKNOWN;
 }
 
 static void sum(struct top_row *r, const struct wh_tenant_view *v, int device)
@@ -66,7 +71,7 @@ static void sum(struct top_row *r, const struct wh_tenant_view *v, int device)
 	if (r->devices)
 		settle(r, first, end);
 	else
-		r->asked = TOP_UNKNOWN;
+		r->asked = r->most = TOP_UNKNOWN;
 }
 
 /* Without a share nobody measures the time, unless the driver reports it. */
@@ -77,6 +82,14 @@ static double got(const struct top_row *r, const struct top_row *b, uint64_t ns)
 	if (!r->gpu_ns && !r->policy)
 		return TOP_UNKNOWN;
 	return v > 0 && r->device < 0 && r->devices ? v / r->devices : v;
+}
+
+/* The same unit as got(). Where no share of time is, nothing is beyond it. */
+static double beyond(const struct top_row *r, const struct top_row *b, uint64_t ns)
+{
+	double v = r->class ? percent(r->beyond_ns, b->beyond_ns, ns) : TOP_UNKNOWN;
+
+	return v > 0 ? v / r->devices : v;
 }
 
 static void add_rates(struct top_row *r, const struct wh_tenant_view *before)
@@ -93,6 +106,7 @@ static void add_rates(struct top_row *r, const struct wh_tenant_view *before)
 	r->from_device = top_rate(u->bytes_from_device, w->bytes_from_device, ns);
 	r->launches = top_rate(r->all_launches, b.all_launches, ns);
 	r->got = got(r, &b, ns);
+	r->beyond = beyond(r, &b, ns);
 	r->throttled = percent(r->throttled_ns, b.throttled_ns, ns);
 	if (r->v->cpu_known && before->cpu_known)
 		r->cpu = percent(r->v->cpu_ns, before->cpu_ns, ns);
@@ -106,7 +120,7 @@ static void fill(struct top_row *r, const struct wh_tenant_view *v,
 	sum(r, v, device);
 	r->calls = r->requests = r->waited = r->launches = TOP_UNKNOWN;
 	r->to_device = r->from_device = TOP_UNKNOWN;
-	r->got = r->throttled = r->cpu = TOP_UNKNOWN;
+	r->got = r->beyond = r->throttled = r->cpu = TOP_UNKNOWN;
 	if (b)
 		add_rates(r, b);
 }

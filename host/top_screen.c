@@ -145,7 +145,7 @@ static enum colour colour_of(const struct top_row *r, const char *column)
 		return WARN;
 	if (!strcmp(column, "THROT") && r->throttled >= 50)
 		return WARN;
-	if (!strcmp(column, "GOT") && r->policy && r->got > r->asked + 5)
+	if (!strcmp(column, "GOT") && r->policy && r->got > (r->class ? r->most : r->asked) + 5)
 		return BAD;
 	return r->workers ? PLAIN : DIM;
 }

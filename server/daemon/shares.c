@@ -158,7 +158,7 @@ static void resume(const char *tenant, const char *device, int64_t tokens, uint6
 			continue;
 		b = &t->file.usage->bucket[d];
 		b->tokens_ns = wh_bucket_after(tokens, away, t->limit[d].sm_percent);
-		b->ceiling_ns = b->tokens_ns;
+		b->ceiling_ns = b->guarantee_ns = b->tokens_ns;
 		b->refilled_tsc = __builtin_ia32_rdtsc();
 		b->sequence = t->file.limits->sequence;
 		return;

@@ -103,6 +103,8 @@ static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b,
 		fresh -= last ? wh_rank_leak(l, b->tokens_ns, ns) : 0;
 		add_tokens(&b->tokens_ns, fresh, WH_SM_CAP_NS * percent / 100);
 		add_tokens(&b->ceiling_ns, (int64_t)(ns * most / 100), WH_SM_CAP_NS * most / 100);
+		add_tokens(&b->guarantee_ns, (int64_t)(ns * percent / 100),
+			   WH_SM_CAP_NS * percent / 100);
 	}
 	return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
 }
@@ -121,15 +123,34 @@ static void take_spare(int64_t *tokens, int64_t ns)
 					    __ATOMIC_RELAXED));
 }
 
+/*
+ * Takes work from the guarantee, and returns the part of it that was beyond: what a tenant takes of
+ * idle time while its guarantee is used up.
+ */
+static int64_t beyond(int64_t *guarantee, int64_t ns, bool spare)
+{
+	int64_t old = __atomic_load_n(guarantee, __ATOMIC_RELAXED), taken;
+
+	do
+		taken = !spare || ns < old ? ns : old > 0 ? old : 0;
+	while (!__atomic_compare_exchange_n(guarantee, &old, old - taken, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+	return ns - taken;
+}
+
 void wh_sm_used(struct wh_session *s, int device, double ns)
 {
 	struct wh_sm_bucket *b = &s->limits.usage->bucket[device];
 	struct wh_device_usage *u = &s->limits.account->device[device];
+	int64_t ns_beyond;
+	bool spare;
 
 	__atomic_fetch_add(&u->gpu_ns, (uint64_t)ns, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&b->ceiling_ns, (int64_t)ns, __ATOMIC_RELAXED);
-	if (s->limits.sm && s->limits.sm->device[device].rank & WH_RANK_SPARE &&
-	    !wh_turn_owed(s, device))
+	spare = s->limits.sm && s->limits.sm->device[device].rank & WH_RANK_SPARE;
+	ns_beyond = beyond(&b->guarantee_ns, (int64_t)ns, spare);
+	__atomic_fetch_add(&u->gpu_beyond_ns, (uint64_t)ns_beyond, __ATOMIC_RELAXED);
+	if (spare && !wh_turn_owed(s, device))
 		take_spare(&b->tokens_ns, (int64_t)ns);
 	else
 		__atomic_fetch_sub(&b->tokens_ns, (int64_t)ns, __ATOMIC_RELAXED);

@@ -92,6 +92,10 @@ static void bound_bucket(struct wh_sm_bucket *b)
 		b->ceiling_ns = MOST_TOKENS_NS;
 	if (b->ceiling_ns < LEAST_TOKENS_NS)
 		b->ceiling_ns = LEAST_TOKENS_NS;
+	if (b->guarantee_ns > MOST_TOKENS_NS)
+		b->guarantee_ns = MOST_TOKENS_NS;
+	if (b->guarantee_ns < LEAST_TOKENS_NS)
+		b->guarantee_ns = LEAST_TOKENS_NS;
 }
 
 int64_t wh_bucket_after(int64_t tokens, uint64_t ns, uint32_t percent)
@@ -211,6 +215,7 @@ static void add_device(struct wh_device_usage *to, const struct wh_device_usage 
 {
 	to->refused += from->refused;
 	to->gpu_ns += from->gpu_ns;
+	to->gpu_beyond_ns += from->gpu_beyond_ns;
 	to->throttled_ns += from->throttled_ns;
 	to->launches += from->launches;
 	to->gpu_ns_driver += from->gpu_ns_driver;
@@ -263,6 +268,7 @@ void wh_tenant_charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w,
 		w->device[d].gpu_ns += ns;
 		__atomic_fetch_sub(&u->bucket[d].tokens_ns, (int64_t)ns, __ATOMIC_RELAXED);
 		__atomic_fetch_sub(&u->bucket[d].ceiling_ns, (int64_t)ns, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&u->bucket[d].guarantee_ns, (int64_t)ns, __ATOMIC_RELAXED);
 	}
 }
 

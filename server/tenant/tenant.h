@@ -127,7 +127,7 @@ struct wh_device_usage {
 	 * time before that is in gpu_ns. 0: there is none.
 	 */
 	uint64_t busy_tsc;
-	uint64_t resv[1];
+	uint64_t gpu_beyond_ns;	/* the part of gpu_ns that was beyond the tenant's guarantee */
 };
 
 /* Time that the device worked for this worker, with a share of time and without. */
@@ -172,7 +172,9 @@ struct wh_sm_bucket {
 	/* With a ceiling above the guarantee: the same as tokens_ns for the ceiling. */
 	int64_t ceiling_ns;
 	uint64_t probed_tsc;	/* when work was last measured alone (guarantee.c); 0: never */
-	uint64_t state[11];	/* for the controller itself */
+	/* The same as tokens_ns, for gpu_beyond_ns: work beyond the guarantee leaves no debt. */
+	int64_t guarantee_ns;
+	uint64_t state[10];	/* for the controller itself */
 };
 
 /*

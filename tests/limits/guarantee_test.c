@@ -109,9 +109,15 @@ static void test_full(void)
 	finish();
 }
 
+/* Time that the tenant's worker was charged beyond the guarantee. */
+static double beyond_ns(int i)
+{
+	return (double)client[i].s.limits.account->device[0].gpu_beyond_ns;
+}
+
 static void test_idle_time(void)
 {
-	double share[SIM_PROCESSES];
+	double share[SIM_PROCESSES], beyond;
 	struct client *c;
 
 	begin();
@@ -120,10 +126,16 @@ static void test_idle_time(void)
 	run_and_measure(2 * SECONDS, share);
 	if (!ok(share[0] > 97, "alone_without_a_ceiling_a_tenant_has_the_device"))
 		diag("got %.2f %%", share[0]);
+	beyond = beyond_ns(0);
+	run_and_measure(2 * SECONDS, share);
+	beyond = (beyond_ns(0) - beyond) / (2 * SECONDS) * 100;
+	if (!ok(near(beyond, share[0] - 30), "and_what_is_above_its_guarantee_is_counted"))
+		diag("%.2f %% of %.2f %% were beyond", beyond, share[0]);
 	c = tenant(1, 50, 0, 0, 1e5);
 	run_and_measure(1 * SECONDS, share);
 	if (!ok(near(share[1], 50), "who_comes_has_its_share_in_the_first_second"))
 		diag("got %.2f and %.2f %%", share[0], share[1]);
+	ok(!beyond_ns(1), "a_hard_share_has_nothing_beyond");
 	run_and_measure(2 * SECONDS, share);
 	if (!ok(near(share[1], 50) && share[0] + share[1] > 95, "and_the_first_has_what_is_left"))
 		diag("got %.2f and %.2f %%", share[0], share[1]);
@@ -335,7 +347,7 @@ static void test_lies(void)
 
 int main(void)
 {
-	tap_plan(2 + 1 + 5 + 5 + 5 + 1);
+	tap_plan(2 + 1 + 7 + 5 + 5 + 1);
 	test_gaps();
 	test_full();
 	test_idle_time();

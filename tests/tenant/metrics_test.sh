@@ -11,7 +11,7 @@ http() { /usr/bin/python3 "$WH_TOP/tests/tenant/http.py" "$@"; }
 user=$(id -un)
 status() { "$wormhole" metrics "$@" >/dev/null 2>&1; echo $?; }
 
-plan 38
+plan 45
 is without_a_server_it_is_down "$(metric wormhole_up)" 0
 export FAKE_NVML="$tmp/lines" FAKE_NVML_UUID="$("$wormhole" serve --backend softgpu --daemon >"$tmp/serve" 2>&1 &&
 	control '{"op":"info"}' | grep -o 'GPU-[0-9a-f-]*'; "$wormhole" stop)"
@@ -40,6 +40,16 @@ is with_one_it_is_up "$(metric wormhole_up)" 1
 is memory_has_its_limit "$(metric 'wormhole_memory_limit_bytes{tenant="alpha",user="'$user'",device="0"}')" 67108864
 is what_has_no_limit_has_no_series "$(grep -c '_limit_.*"beta",.*device' "$tmp/metrics")" 0
 is a_share_is_a_ratio "$(metric 'wormhole_sm_limit_ratio{tenant="alpha",user="'$user'",device="0"}')" 0.50
+of_alpha='{tenant="alpha",user="'$user'",device="0"'
+is a_hard_share_is_a_ceiling "$(metric "wormhole_sm_ceiling_ratio$of_alpha}")" 0.50
+is a_class_is_a_label "$(metric "wormhole_sm_class$of_alpha,class=\"normal\"}")" 1
+is nothing_was_beyond_a_hard_share "$(metric "wormhole_gpu_beyond_seconds_total$of_alpha}")" 0.000000000
+"$wormhole" limit alpha --sm-max 80 --priority low
+is a_ceiling_is_a_ratio_too "$(metric "wormhole_sm_ceiling_ratio$of_alpha}")" 0.80
+is another_class_is_another_label "$(metric "wormhole_sm_class$of_alpha,class=\"low\"}")" 1
+"$wormhole" limit alpha --sm-max none
+is without_a_ceiling_there_is_no_series "$("$wormhole" metrics | grep -c '^wormhole_sm_ceiling_ratio.*"alpha"')" 0
+is nor_a_class_without_a_share "$("$wormhole" metrics | grep -c '^wormhole_sm_class.*"beta"')" 0
 is launches_are_counted "$(metric 'wormhole_launches_total{tenant="alpha",user="'$user'",device="0"}')" 7
 is copies_have_their_direction "$(metric 'wormhole_copied_bytes_total{tenant="alpha",user="'$user'",direction="to_device"}')" 8388608
 like requests_say_who_waits "$(metric 'wormhole_requests_total{tenant="beta",user="'$user'",kind="posted"}')" '^[1-9]'

@@ -19,7 +19,7 @@ on_terminal() { /usr/bin/python3 "$WH_TOP/tests/tenant/terminal.py" "$@"; }
 cpu() { control '{"op":"usage"}' | /usr/bin/python3 -c \
 	"import json,sys; o=json.load(sys.stdin); print([e['cpu_ns'] for e in o['tenants'] if e['tenant'] == '$1'][0])"; }
 
-plan 36
+plan 44
 is without_a_server_it_fails "$(top >/dev/null 2>&1; echo $?)" 1
 like and_says_how_to_start_one "$(top 2>&1)" "wormhole serve"
 serve
@@ -72,6 +72,23 @@ is numbers_in_names_are_numbers "$(top --sort tenant | names | cut -d' ' -f4-)" 
 is unknown_column_is_wrong_usage "$(top --sort weight >/dev/null 2>&1; echo $?)" 2
 is scripts_get_no_colours "$(TERM=xterm top | grep -c "$(printf '\033')")" 0
 is each_device_has_a_line "$(top --devices | awk '/^TENANT/ { print $2 } /^alpha/ { print $2 }' | tr '\n' ' ')" "DEV 0 "
+
+is without_a_guarantee_nothing_is_said_of_any "$(COLUMNS=300 top | grep -c ' MAX \| CLASS\| BEYOND')" 0
+"$wormhole" limit alpha --sm-max 80 --priority high
+like a_ceiling_and_a_class_have_columns "$(COLUMNS=300 top | tr -s ' ' | grep '^alpha')" ' temporal 50% 80% high '
+is and_are_in_json "$(seen "t['alpha']['sm_max_percent'], t['alpha']['priority'], t['gamma']['sm_max_percent'], t['gamma']['priority']")" \
+	"(80, 'high', None, None)"
+"$wormhole" limit alpha --sm-max none
+like no_ceiling_is_none "$(COLUMNS=300 top | tr -s ' ' | grep '^alpha')" ' temporal 50% none high '
+is still_eighty_columns_are_enough "$(COLUMNS=80 top | widest)" 80
+"$wormhole" run --tenant eager --sm 1 --sm-max none -- "$WH_BUILD/tests/tenant/bin/load" 1000000 1 >/dev/null 2>&1 &
+load=$!
+ok time_beyond_the_guarantee_is_counted await eval '[ "$(seen "t[\"eager\"][\"gpu_beyond_ns\"] > 0")" = True ]'
+is and_is_a_part_of_what_it_got "$(delay=1 seen "0 <= t['eager']['sm_beyond_percent'] <= t['eager']['sm_got_percent'], t['eager']['gpu_beyond_ns'] <= t['eager']['gpu_ns']")" \
+	"(True, True)"
+kill $load
+wait $load 2>/dev/null
+ok the_eager_tenant_ends_with_its_program await has_workers 3
 
 # The server is stopped by a signal; top then shows what the files have.
 halt "$(server)"
