@@ -455,7 +455,7 @@ static void add_limit_arg(struct vm_args *a, char *arg, struct argp_state *state
 	if (a->nlimits == MAX_WINDOWS)
 		wh_usage_error(state, "--limit: at most %d", MAX_WINDOWS);
 	if (!strchr(arg, ':') || strpbrk(arg, " \t\n\""))
-		wh_usage_error(state, "--limit: '%s' is not WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY", arg);
+		wh_usage_error(state, "--limit: '%s' is not WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY (or with sm-max=, priority=)", arg);
 	if (wh_limit_parse(&l, arg, err, sizeof(err)))
 		wh_usage_error(state, "--limit: %s", err);
 	a->limits[a->nlimits++] = arg;

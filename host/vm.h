@@ -52,7 +52,7 @@ enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY
 #define VM_GPU_OPTION \
 	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "NVIDIA GPU to pass through, such as 65:00.0: it is bound to vfio-pci", 0 }
 #define VM_LIMIT_OPTION \
-	{ "limit", KEY_LIMIT, "WINDOW:mem=..,sm=..,policy=..", 0, "what the client of a window gets; may be given again", 0 }
+	{ "limit", KEY_LIMIT, "WINDOW:mem=..,sm=..,policy=..", 0, "what the client of a window gets; also sm-max= and priority=; may be given again", 0 }
 
 /* Parses these options for argp, and reports missing ones after the last. */
 error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_args *a);

@@ -70,6 +70,13 @@ field() {
 }
 field_is() { [ "$(field "$1" "$2")" = "$3" ]; }
 limits() { field "$1" "d['memory_limit'], d['sm_percent'], d['sm_policy'], d['sm_groups']"; }
+# most prints a window's ceiling and class, and the board's classes of the first windows.
+most() {
+	field "$1" "d['sm_max_percent'], d['priority']"
+	/usr/bin/python3 -c 'import sys
+b = open(sys.argv[1], "rb").read()[64 + 256 * 24:]
+print(*({0: "normal", 1: "high", 2: "low"}[b[i * 16]] for i in range(2)))' "$tmp/t/turns/seats/board"
+}
 # shares prints what others know of the first windows' shares of the first device: the board's
 # seats.
 shares() {
@@ -78,20 +85,34 @@ b = open(sys.argv[1], "rb").read()
 print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
 }
 
-plan 47
+plan 57
 : >"$FAKE_NVML"
-start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40
+start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40,sm-max=none,priority=high
 await has_worker 1
 is each_window_is_a_tenant "$(wormhole stat --json | /usr/bin/python3 -c 'import json, sys
 print([(t["tenant"], t["vm"], t["window"], len(t["devices"])) for t in json.load(sys.stdin) if "tenant" in t])')" \
 	"[('1/window0', 1, 0, 1), ('1/window1', 1, 1, 1)]"
 is limits_of_the_start_are_shown "$(limits 0) $(limits 1)" "(0, 100, 'none', 0) (0, 40, 'temporal', 0)"
 is its_workers_are_there "$(field 0 "len(t['workers']), t['workers'][0]['pid']")" "(1, $(worker 0))"
+is so_are_a_ceiling_and_a_class "$(most 1)" "(100, 'high')
+normal high"
 ok limit_reaches_a_window wormhole limit 1/window0 --mem 64M --sm 30
 is and_is_shown "$(limits 0)" "($((64 * M)), 30, 'temporal', 0)"
 is its_workers_have_it "$(/usr/bin/python3 -c 'import struct, sys
 print(*struct.unpack_from("<QII", open(sys.argv[1], "rb").read(), 128))' "$tmp/t/window0.limits")" "$((64 * M)) 30 1"
 is and_others_turns_know_of_it "$(shares)" "30 40"
+ok so_do_a_ceiling_and_a_class wormhole limit 1/window0 --sm-max 60 --priority low
+is and_others_turns_know_of_the_class "$(most 0)" "(60, 'low')
+low high"
+wormhole limit 1/window0 --sm 35
+is a_new_share_keeps_both "$(limits 0) $(most 0)" "($((64 * M)), 35, 'temporal', 0) (60, 'low')
+low high"
+like a_ceiling_below_the_share_is_refused "$(wormhole limit 1/window0 --sm-max 20 2>&1)" \
+	"1/window0: device 0: a ceiling of 20 % is below the share of 35 %"
+like and_another_class "$(wormhole limit 1/window0 --priority urgent 2>&1)" "'urgent' is neither low, normal nor high"
+wormhole limit 1/window0 --device 0:sm=30,sm-max=hard,priority=normal
+is a_device_may_have_its_own "$(limits 0) $(most 0)" "($((64 * M)), 30, 'temporal', 0) (30, 'normal')
+normal high"
 wormhole limit 1/0 --mem 50%
 is a_percentage_is_of_the_servers_device "$(limits 0)" "($((8192 * M)), 30, 'temporal', 0)"
 wormhole limit 1/0 --mem 80M
@@ -143,6 +164,11 @@ is so_is_a_limit_of_another_size "$(talk 'c.send(request(2, size=1 << 31)); prin
 is a_limit_of_nonsense_is_refused "$(talk 'c.send(request(2, size=8 + 17 * 32) +
 	struct.pack("<IIiIQIIII", 0, 1, 0, 2, 0, 1000, 9, 0, 0) + bytes(16 * 32)); print(refusal())')" \
 	"the request makes no sense: it is of another release"
+for bad in '16, 0, 0, 0, 101, 0' '32, 0, 0, 0, 0, 3'; do
+	is a_ceiling_or_a_class_of_nonsense_is_too "$(talk "c.send(request(2, size=8 + 17 * 32) +
+	struct.pack('<IIiIQIIII', 0, 1, 0, $bad) + bytes(16 * 32)); print(refusal())")" \
+		"the request makes no sense: it is of another release"
+done
 
 # figures LINE... sets the driver's figures. A worker takes memory through its kernel, which costs
 # CPU time of this VM.
