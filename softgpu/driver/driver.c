@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -152,7 +153,8 @@ static CUresult start(void)
 	sgpu_fatbin_init();
 	sgpu_obj_prefault();
 	pthread_atfork(NULL, NULL, forked);
-	return sgpu_launch_init(threads);
+	rc = sgpu_launch_init(threads);
+	return rc ? rc : sgpu_checkpoint_init();
 }
 
 /*
@@ -240,13 +242,53 @@ CUresult sgpu_health(void)
 	return sticky;
 }
 
+/* Calls that have given the lock back for a while, for a function of the program. */
+static unsigned int outside;
+static pthread_cond_t came_back = PTHREAD_COND_INITIALIZER;
+
 void sgpu_call_out(void (*fn)(void *arg), void *arg)
 {
 	in_callback = true;
+	outside++;
 	pthread_mutex_unlock(&lock);
 	fn(arg);
 	take_lock();
+	if (!--outside)
+		pthread_cond_signal(&came_back);
 	in_callback = false;
+}
+
+/* Work is done when it is submitted, so it has ended when nobody is inside a call. */
+CUresult sgpu_stop(uint32_t timeout_ms)
+{
+	struct timespec until;
+	int rc;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += timeout_ms % 1000 * 1000000l;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	rc = timeout_ms ? pthread_mutex_timedlock(&lock, &until) : pthread_mutex_lock(&lock);
+	if (rc)
+		return CUDA_ERROR_NOT_READY;
+	while (outside && !rc)
+		rc = timeout_ms ? pthread_cond_timedwait(&came_back, &lock, &until) :
+				  pthread_cond_wait(&came_back, &lock);
+	if (!outside)
+		return CUDA_SUCCESS;
+	pthread_mutex_unlock(&lock);
+	return CUDA_ERROR_NOT_READY;
+}
+
+void sgpu_go_on(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+bool sgpu_is_ready(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == READY;
 }
 
 CUresult cuDriverGetVersion(int *version)

@@ -249,6 +249,13 @@ CUresult sgpu_health(void);
 void sgpu_poison(CUresult rc);
 /* Run @fn without the lock and with CUDA calls forbidden in this thread. */
 void sgpu_call_out(void (*fn)(void *arg), void *arg);
+/*
+ * Waits until no call is inside, and keeps the lock: further calls block until the same
+ * thread calls sgpu_go_on(). NOT_READY: that was not so in time; 0 ms: it waits for ever.
+ */
+CUresult sgpu_stop(uint32_t timeout_ms);
+void sgpu_go_on(void);
+bool sgpu_is_ready(void);	/* cuInit() has succeeded in this process */
 uint64_t sgpu_new_id(void);
 bool sgpu_env_flag(const char *name);
 void sgpu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -364,6 +371,13 @@ uint64_t sgpu_mem_offset(uint64_t addr);	/* in that file */
 #define SGPU_EXPORTS	4096u
 uint64_t sgpu_mem_export(uint64_t addr);
 
+/*
+ * For checkpoints: takes the contents of the device's memory away from it, and puts them
+ * back at the same addresses. NOT_SUPPORTED: other processes may have some of it.
+ */
+CUresult sgpu_mem_save(void);
+void sgpu_mem_restore(void);
+
 /* ---- books.c: the use of the device by all processes, for observers outside ---- */
 
 /* Takes a line for this process. Prints one line and returns false if there is none. */
@@ -386,12 +400,21 @@ void sgpu_books_unshare(uint64_t file, uint64_t id, bool own);
 bool sgpu_ipc_offer(int file, uint32_t *number);
 /* Fetches the file of another process. The caller closes it. Returns -1 if there is none. */
 int sgpu_ipc_fetch(pid_t pid, uint32_t number);
+bool sgpu_ipc_any(void);	/* memory of other processes is open */
 bool sgpu_ipc_find(uint64_t addr, struct sgpu_range *out);
 void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx);
+
+/* ---- checkpoint.c ---- */
+
+/* From now on processes that may look into this one can checkpoint it. */
+CUresult sgpu_checkpoint_init(void);
 
 /* ---- vmm.c ---- */
 
 bool sgpu_vmm_reserved(uint64_t addr);
+/* The same as sgpu_mem_save() for what cuMemCreate() has made. */
+CUresult sgpu_vmm_save(void);
+CUresult sgpu_vmm_restore(void);
 /* Finds mapped memory with access. Neighbours with the same access count as one range. */
 bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out);
 

@@ -242,6 +242,11 @@ bool sgpu_ipc_find(uint64_t addr, struct sgpu_range *out)
 	return true;
 }
 
+bool sgpu_ipc_any(void)
+{
+	return nimports;
+}
+
 /* ---- events ---- */
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event)

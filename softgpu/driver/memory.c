@@ -678,6 +678,74 @@ bool sgpu_mem_find_absent(uint64_t addr, struct sgpu_range *out)
 	return describe(addr, true, out);
 }
 
+/* ---- checkpoints: the contents go to memory of the host, and come back ---- */
+
+static struct {
+	char *copy;		/* all saved blocks, one behind the other */
+	uint64_t size, counted;
+} saved;
+
+/*
+ * Managed memory is the host's. Blocks of cuMemCreate() only count memory (vmm.c). Memory of a
+ * graph that is absent has no contents.
+ */
+static bool is_on_device(const struct block *b)
+{
+	return b->size && !sgpu_is_managed(b->kind) && b->kind != SGPU_MEM_VMM && !b->absent;
+}
+
+/* Gives back the whole pages of a range; the bytes beside them may be another block's. */
+static void give_back(char *at, uint64_t size)
+{
+	uint64_t begin = ((uintptr_t)at + 4095) & ~4095ull, end = ((uintptr_t)at + size) & ~4095ull;
+
+	if (end > begin)
+		madvise((void *)(uintptr_t)begin, end - begin, MADV_DONTNEED);
+}
+
+CUresult sgpu_mem_save(void)
+{
+	struct block *b;
+	char *to;
+
+	/* What other processes have open is in a file, and they would see it go. */
+	if (arena.file)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	saved.size = saved.counted = 0;
+	for (b = arena.first; b; b = b->next) {
+		saved.size += is_on_device(b) ? room_of(b) : 0;
+		saved.counted += b->counted ? room_of(b) : 0;
+	}
+	saved.copy = to = saved.size ? map(saved.size, false) : NULL;
+	if (saved.size && !to)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (b = arena.first; b; b = b->next)
+		if (is_on_device(b)) {
+			memcpy(to, (void *)(uintptr_t)block_base(b), room_of(b));
+			give_back((void *)(uintptr_t)block_base(b), room_of(b));
+			to += room_of(b);
+		}
+	sgpu_books_sub(saved.counted);
+	return CUDA_SUCCESS;
+}
+
+void sgpu_mem_restore(void)
+{
+	char *from = saved.copy;
+	struct block *b;
+
+	sgpu_books_add(saved.counted);
+	for (b = arena.first; b; b = b->next)
+		if (is_on_device(b)) {
+			memcpy((void *)(uintptr_t)block_base(b), from, room_of(b));
+			give_back(from, room_of(b));
+			from += room_of(b);
+		}
+	if (saved.copy)
+		munmap(saved.copy, saved.size);
+	saved.copy = NULL;
+}
+
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)
 {
 	return sgpu_mem_find(addr, out) || sgpu_host_find(addr, out) ||

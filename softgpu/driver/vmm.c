@@ -507,3 +507,83 @@ bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out)
 	out->room = out->size;
 	return true;
 }
+
+/* ---- checkpoints ---- */
+
+/* What is common to the visits of all physical memory. */
+struct saving {
+	CUresult rc;
+	bool back;
+};
+
+static bool copy_file(int fd, char *copy, uint64_t size, bool back)
+{
+	uint64_t at = 0;
+	ssize_t n;
+
+	while (at < size) {
+		n = back ? pwrite(fd, copy + at, size - at, at) :
+			   pread(fd, copy + at, size - at, at);
+		if (n <= 0)
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+/* A file that is cut to nothing keeps its mappings; nobody touches them meanwhile. */
+static CUresult save_phys(struct sgpu_phys *p)
+{
+	p->copy = mmap(NULL, p->size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p->copy == MAP_FAILED) {
+		p->copy = NULL;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (copy_file(p->fd, p->copy, p->size, false) && !ftruncate(p->fd, 0) &&
+	    !ftruncate(p->fd, p->size))
+		return CUDA_SUCCESS;
+	munmap(p->copy, p->size);
+	p->copy = NULL;
+	return CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+static CUresult restore_phys(struct sgpu_phys *p)
+{
+	if (!copy_file(p->fd, p->copy, p->size, true))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	munmap(p->copy, p->size);
+	p->copy = NULL;
+	return CUDA_SUCCESS;
+}
+
+static void visit(void *object, void *arg)
+{
+	struct sgpu_phys *p = object;
+	struct saving *s = arg;
+
+	if (s->rc || is_host(&p->prop.location))
+		return;
+	if (s->back)
+		s->rc = p->copy ? restore_phys(p) : CUDA_SUCCESS;
+	else
+		s->rc = p->file ? CUDA_ERROR_NOT_SUPPORTED : save_phys(p);
+}
+
+CUresult sgpu_vmm_restore(void)
+{
+	struct saving s = { .back = true };
+
+	sgpu_obj_each(SGPU_PHYS, visit, &s);
+	return s.rc;
+}
+
+CUresult sgpu_vmm_save(void)
+{
+	struct saving s = { .back = false };
+
+	sgpu_obj_each(SGPU_PHYS, visit, &s);
+	if (s.rc)
+		sgpu_vmm_restore();
+	return s.rc;
+}

@@ -12,6 +12,7 @@ struct sgpu_phys {
 	uint64_t file;		/* its name in the books if it is shared; 0: it is not */
 	unsigned int handles, maps;	/* it lives as long as one of them is left */
 	int fd;
+	char *copy;		/* its contents while the process is checkpointed; else NULL */
 	CUmemAllocationProp prop;
 };
 

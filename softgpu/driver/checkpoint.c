@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Checkpoints: a process is locked, its device memory goes to memory of the host, and later
+ * comes back to the same addresses (cuCheckpointProcess*()). The calls name a process by its
+ * number. They act on their own process in the same way as on another one: a thread of the
+ * target does the work, and holds the driver's lock while the process is locked.
+ *
+ * A caller reaches that thread through a page of memory. The page is a memfd, so it needs no
+ * name in a file system and no network. The caller finds it among the target's descriptors in
+ * /proc, for which it needs the right to look into that process, as a debugger does. The page
+ * is what the target says of itself: a caller believes no more of it than an answer and a
+ * state.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver.h"
+
+#define PAGE_NAME	"softgpu-checkpoint"
+#define LINK_NAME	"/memfd:" PAGE_NAME " (deleted)"
+#define MAGIC		0x4b48435550474753ULL	/* "SGGPUCHK" */
+#define LOOK_NS		20000000	/* between two looks whether the target still lives */
+
+enum op { OP_LOCK = 1, OP_CHECKPOINT, OP_RESTORE, OP_UNLOCK };
+
+struct page {
+	uint64_t magic;
+	int32_t pid, tid;
+	uint32_t state;		/* CUprocessState */
+	uint32_t asked;		/* counts requests; the target sleeps on it */
+	uint32_t answered;	/* number of the last request that was answered */
+	uint32_t op, timeout_ms;	/* of the request */
+	uint32_t result;	/* of the answer */
+};
+
+static struct page *own;
+
+static void futex_wait(uint32_t *word, uint32_t value, long ns)
+{
+	struct timespec t = { 0, ns };
+
+	syscall(SYS_futex, word, FUTEX_WAIT, value, ns ? &t : NULL, NULL, 0);
+}
+
+static void futex_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- the target ---- */
+
+static void set_state(CUprocessState state)
+{
+	__atomic_store_n(&own->state, state, __ATOMIC_RELEASE);
+}
+
+static CUresult do_lock(uint32_t timeout_ms)
+{
+	CUresult rc = sgpu_stop(timeout_ms);
+
+	if (!rc)
+		set_state(CU_PROCESS_STATE_LOCKED);
+	return rc;
+}
+
+/* All memory is away, or none: what has gone before an error comes back. */
+static CUresult do_checkpoint(void)
+{
+	CUresult rc = sgpu_ipc_any() ? CUDA_ERROR_NOT_SUPPORTED : sgpu_mem_save();
+
+	if (rc)
+		return rc;
+	rc = sgpu_vmm_save();
+	if (rc) {
+		sgpu_mem_restore();
+		return rc;
+	}
+	set_state(CU_PROCESS_STATE_CHECKPOINTED);
+	return CUDA_SUCCESS;
+}
+
+static CUresult do_restore(void)
+{
+	CUresult rc = sgpu_vmm_restore();
+
+	if (rc)
+		return rc;
+	sgpu_mem_restore();
+	set_state(CU_PROCESS_STATE_LOCKED);
+	return CUDA_SUCCESS;
+}
+
+static CUresult do_unlock(void)
+{
+	set_state(CU_PROCESS_STATE_RUNNING);
+	sgpu_go_on();
+	return CUDA_SUCCESS;
+}
+
+static CUresult obey(uint32_t op, uint32_t timeout_ms)
+{
+	static const CUprocessState wanted[] = {
+		[OP_LOCK] = CU_PROCESS_STATE_RUNNING,
+		[OP_CHECKPOINT] = CU_PROCESS_STATE_LOCKED,
+		[OP_RESTORE] = CU_PROCESS_STATE_CHECKPOINTED,
+		[OP_UNLOCK] = CU_PROCESS_STATE_LOCKED,
+	};
+
+	if (op < OP_LOCK || op > OP_UNLOCK)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (own->state != wanted[op])
+		return CUDA_ERROR_ILLEGAL_STATE;
+	switch (op) {
+	case OP_LOCK: return do_lock(timeout_ms);
+	case OP_CHECKPOINT: return do_checkpoint();
+	case OP_RESTORE: return do_restore();
+	default: return do_unlock();
+	}
+}
+
+static void *serve(void *arg)
+{
+	uint32_t done = 0, asked;
+
+	__atomic_store_n(&own->tid, (int32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	futex_wake((uint32_t *)&own->tid);
+	for (;;) {
+		asked = __atomic_load_n(&own->asked, __ATOMIC_ACQUIRE);
+		if (asked == done) {
+			futex_wait(&own->asked, asked, 0);
+			continue;
+		}
+		own->result = obey(own->op, own->timeout_ms);
+		done = asked;
+		__atomic_store_n(&own->answered, done, __ATOMIC_RELEASE);
+		futex_wake(&own->answered);
+	}
+	return arg;
+}
+
+/*
+ * Signals are for the program's threads: its handlers may call the driver, which waits for
+ * this thread.
+ */
+static bool start_thread(void)
+{
+	sigset_t all, before;
+	pthread_t t;
+	bool good;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	good = !pthread_create(&t, NULL, serve, NULL);
+	if (good)
+		pthread_detach(t);
+	while (good && !__atomic_load_n(&own->tid, __ATOMIC_ACQUIRE))
+		futex_wait((uint32_t *)&own->tid, 0, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return good;
+}
+
+CUresult sgpu_checkpoint_init(void)
+{
+	int fd = memfd_create(PAGE_NAME, MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*own)))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	own = mmap(NULL, sizeof(*own), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (own == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*own = (struct page){ .magic = MAGIC, .pid = getpid(),
+			      .state = CU_PROCESS_STATE_RUNNING };
+	/* The descriptor stays open: others find the page by it. */
+	return start_thread() ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+/* ---- the caller ---- */
+
+/* Opens a descriptor of the process again if it is the page. Returns -1 if it is not. */
+static int open_if_page(const char *path)
+{
+	char link[sizeof(LINK_NAME) + 1];
+	ssize_t n = readlink(path, link, sizeof(link));
+	struct stat st;
+	int fd;
+
+	if (n != (ssize_t)strlen(LINK_NAME) || memcmp(link, LINK_NAME, (size_t)n))
+		return -1;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || (!fstat(fd, &st) && st.st_size >= (off_t)sizeof(struct page)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* *rc: why there is none. */
+static int open_page(int pid, CUresult *rc)
+{
+	struct dirent *e;
+	char path[64];
+	int fd = -1;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	d = pid > 0 ? opendir(path) : NULL;
+	*rc = !d && errno == EACCES ? CUDA_ERROR_NOT_PERMITTED : CUDA_ERROR_INVALID_VALUE;
+	while (d && fd < 0 && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%.20s", pid, e->d_name);
+		fd = open_if_page(path);
+	}
+	if (d)
+		closedir(d);
+	return fd;
+}
+
+struct target {
+	int fd;
+	struct page *page;
+};
+
+/*
+ * A child that was forked has its parent's page, too, but is no CUDA process. The file's lock
+ * lets one caller at a time ask; the kernel gives it back when a caller dies.
+ */
+static CUresult reach(int pid, struct target *t)
+{
+	CUresult rc;
+
+	t->fd = open_page(pid, &rc);
+	if (t->fd < 0)
+		return rc;
+	t->page = mmap(NULL, sizeof(*t->page), PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
+	if (t->page != MAP_FAILED && t->page->magic == MAGIC && t->page->pid == pid)
+		return CUDA_SUCCESS;
+	if (t->page != MAP_FAILED)
+		munmap(t->page, sizeof(*t->page));
+	close(t->fd);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+static void leave(struct target *t)
+{
+	munmap(t->page, sizeof(*t->page));
+	close(t->fd);
+}
+
+/* A process that has ended and is not waited for has no descriptors any more. */
+static bool lives(int pid)
+{
+	CUresult rc;
+	int fd = open_page(pid, &rc);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static CUresult ask(int pid, enum op op, uint32_t timeout_ms)
+{
+	CUresult rc = sgpu_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+	struct target t;
+	uint32_t mine, done;
+
+	if (!rc)
+		rc = reach(pid, &t);
+	if (rc)
+		return rc;
+	while (flock(t.fd, LOCK_EX) && errno == EINTR)
+		;
+	t.page->op = op;
+	t.page->timeout_ms = timeout_ms;
+	mine = __atomic_add_fetch(&t.page->asked, 1, __ATOMIC_RELEASE);
+	futex_wake(&t.page->asked);
+	while ((done = __atomic_load_n(&t.page->answered, __ATOMIC_ACQUIRE)) != mine) {
+		futex_wait(&t.page->answered, done, LOOK_NS);
+		if (!lives(pid)) {
+			leave(&t);
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	rc = (CUresult)t.page->result;
+	leave(&t);
+	return rc;
+}
+
+static bool is_zero(const void *p, size_t size)
+{
+	static const char zero[sizeof(CUcheckpointRestoreArgs)];
+
+	return !memcmp(p, zero, size);
+}
+
+CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
+{
+	if (args && (args->reserved0 || !is_zero(args->reserved1, sizeof(args->reserved1))))
+		return CUDA_ERROR_INVALID_VALUE;
+	return ask(pid, OP_LOCK, args ? args->timeoutMs : 0);
+}
+
+CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
+{
+	if (args && !is_zero(args->reserved, sizeof(args->reserved)))
+		return CUDA_ERROR_INVALID_VALUE;
+	return ask(pid, OP_CHECKPOINT, 0);
+}
+
+/* There is one device, so the only pair that can be meant is that device and itself. */
+static CUresult check_pairs(const CUcheckpointRestoreArgs *args)
+{
+	CUuuid uuid;
+	CUresult rc;
+
+	if (!is_zero(args->reserved, sizeof(args->reserved)) || args->reserved1 ||
+	    !args->gpuPairs != !args->gpuPairsCount || args->gpuPairsCount > 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!args->gpuPairsCount)
+		return CUDA_SUCCESS;
+	rc = cuDeviceGetUuid_v2(&uuid, 0);
+	if (rc)
+		return rc;
+	return memcmp(&uuid, &args->gpuPairs->oldUuid, sizeof(uuid)) ||
+	       memcmp(&uuid, &args->gpuPairs->newUuid, sizeof(uuid)) ?
+	       CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
+{
+	CUresult rc = args && sgpu_is_ready() ? check_pairs(args) : CUDA_SUCCESS;
+
+	return rc ? rc : ask(pid, OP_RESTORE, 0);
+}
+
+CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
+{
+	if (args && !is_zero(args->reserved, sizeof(args->reserved)))
+		return CUDA_ERROR_INVALID_VALUE;
+	return ask(pid, OP_UNLOCK, 0);
+}
+
+/* Neither of the two waits for the target: a locked process has a state, too. */
+static CUresult look(int pid, int *tid, CUprocessState *state)
+{
+	CUresult rc = sgpu_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+	struct target t;
+
+	if (!rc)
+		rc = tid || state ? reach(pid, &t) : CUDA_ERROR_INVALID_VALUE;
+	if (rc)
+		return rc;
+	if (tid)
+		*tid = t.page->tid;
+	if (state)
+		*state = (CUprocessState)__atomic_load_n(&t.page->state, __ATOMIC_ACQUIRE);
+	leave(&t);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
+{
+	return look(pid, NULL, state);
+}
+
+CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
+{
+	return look(pid, tid, NULL);
+}
