@@ -36,6 +36,8 @@ static const struct command commands[] = {
 	{ "run", cmd_run, "run a CUDA program with limits, or a VMM whose VM gets a role" },
 	{ "trace", cmd_trace, "write what a tenant's programs do, as a Chrome trace" },
 	{ "limit", cmd_limit, "change a tenant's limits" },
+	{ "suspend", cmd_suspend, "take a tenant off its devices, while its programs wait" },
+	{ "resume", cmd_resume, "let a suspended tenant go on" },
 	{ "slurm", cmd_slurm, "what Slurm has to know of this node" },
 	{ "tenant", cmd_tenant, "make, remove and list tenants" },
 	{ "cdi", cmd_cdi, "let containers be a tenant's clients" },

@@ -36,6 +36,19 @@ static void take_user(const char *folder, const char *name, struct wh_tenant_vie
 	v->uid = v->uid_known ? st.st_uid : 0;
 }
 
+/* What a suspended tenant has charged is not on its devices; the peak stays. */
+static void leave_devices(struct wh_tenant_view *v)
+{
+	unsigned int d, i;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		v->suspended_bytes += v->sum.total.device[d].memory;
+		v->sum.total.device[d].memory = v->sum.total.device[d].memory_driver = 0;
+		for (i = 0; i < v->workers; i++)
+			v->worker[i].device[d].memory = v->worker[i].device[d].memory_driver = 0;
+	}
+}
+
 static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 {
 	struct wh_tenant_file f;
@@ -50,6 +63,9 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 		wh_tenant_usage_read(f.usage, &v->sum);
 		v->sum.total.host_memory += v->limits.host_kept;
 		v->workers = wh_tenant_workers_read(f.usage, v->worker);
+		v->suspended_bytes = 0;
+		if (v->limits.state == WH_SUSPENDED)
+			leave_devices(v);
 		v->limits.name[WH_TENANT_NAME - 1] = 0;
 		if (v->limits.devices > WH_TENANT_DEVICES)
 			v->limits.devices = WH_TENANT_DEVICES;

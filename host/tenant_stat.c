@@ -91,6 +91,8 @@ static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_tenant
 	unsigned int d, i;
 
 	cJSON_AddStringToObject(o, "tenant", v->limits.name);
+	cJSON_AddStringToObject(o, "state", wh_suspension_text(v->limits.state));
+	wh_json_u64(o, "suspended_memory", v->suspended_bytes);
 	wh_json_u64(o, "host_memory", v->sum.total.host_memory);
 	wh_json_u64(o, "host_memory_of_ended", v->limits.host_kept);
 	wh_json_u64(o, "host_memory_limit", v->limits.host_memory);

@@ -81,6 +81,7 @@ void top_time_text(uint64_t ns, char out[TOP_CELL])
 #define FIGURE(name, how, what) TEXT(name, how(what, out)) VALUE(name, (double)(what))
 
 TEXT(name, snprintf(out, TOP_CELL, "%s", r->v->limits.name))
+TEXT(state, snprintf(out, TOP_CELL, "%s", wh_suspension_text(r->v->limits.state)))
 TEXT(device, snprintf(out, TOP_CELL, "%d", r->device))
 VALUE(device, -(double)r->device)
 FIGURE(workers, count, r->workers)
@@ -156,6 +157,16 @@ static bool guarantee_rates(const struct top_rows *r)
 	return !r->counters && some_guarantee(r);
 }
 
+static bool some_suspended(const struct top_rows *r)
+{
+	int i;
+
+	for (i = 0; i < r->n; i++)
+		if (r->row[i].v->limits.state != WH_RUNS)
+			return true;
+	return false;
+}
+
 static bool rates(const struct top_rows *r)
 {
 	return !r->counters;
@@ -167,6 +178,7 @@ static bool rates(const struct top_rows *r)
 const struct top_column top_columns[] = {
 	{ 'n', "TENANT", 6, 0, NULL, text_name, NULL },
 	COLUMN(0, "DEV", 3, 0, by_device, device),
+	{ 0, "STATE", 10, 0, some_suspended, text_state, NULL },
 	COLUMN('k', "WORK", 4, 3, NULL, workers),
 	COLUMN('c', "CALL/S", 6, 1, rates, calls),
 	COLUMN('r', "REQ/S", 5, 1, rates, requests),

@@ -71,6 +71,8 @@ static cJSON *tenant(const struct top_row *r, const struct top_rows *devices)
 	int i;
 
 	cJSON_AddStringToObject(o, "tenant", r->v->limits.name);
+	cJSON_AddStringToObject(o, "state", wh_suspension_text(r->v->limits.state));
+	wh_json_u64(o, "suspended_memory", r->v->suspended_bytes);
 	wh_json_u64(o, "workers", r->workers);
 	wh_json_u64(o, "calls", u->calls);
 	add(o, "calls_per_s", r->calls);

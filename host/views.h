@@ -19,6 +19,7 @@ struct wh_tenant_view {
 	struct wh_worker_usage worker[WH_TENANT_WORKERS];	/* the living ones, without gaps */
 	unsigned int workers;
 	uint64_t at_ns;
+	uint64_t suspended_bytes;	/* of devices, in memory of the host meanwhile */
 	uint64_t cpu_ns;	/* CPU time of its workers (look.c) */
 	bool cpu_known;
 	uid_t uid;		/* whose tenant it is */

@@ -133,6 +133,8 @@ void wh_registry_channel(uint64_t id, char *path, size_t size);
 int cmd_check(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_drain(int argc, char **argv);
+int cmd_suspend(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_run(int argc, char **argv);

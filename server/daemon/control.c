@@ -15,6 +15,7 @@
 #include "daemon/monitor.h"
 #include "daemon/request.h"
 #include "daemon/server.h"
+#include "daemon/suspend.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -40,6 +41,7 @@ struct connection {
 	int file;		/* a descriptor that goes with the answer; -1: none */
 	bool stop;		/* end the server once the answer is sent */
 	bool waits;		/* its request is not answered yet */
+	const struct wh_tenant *awaits;	/* whose suspension it waits for; NULL: for none */
 	struct wh_tenant *kept;	/* the tenant that the connection keeps; NULL: none */
 };
 
@@ -254,6 +256,8 @@ static cJSON *join(struct connection *c, const cJSON *o)
 			 "limit (--mem 2G, --mem none) for one that ends with its program", name ? name : "");
 		return failure(err);
 	}
+	if (wh_suspend_refuses(t, err, sizeof(err)))
+		return failure(err);
 	if (wh_tenant_is_ephemeral(t))
 		keep(c, t, c->peer > 0 ? (int)syscall(SYS_pidfd_open, c->peer, 0) : -1);
 	out = success();
@@ -293,6 +297,41 @@ static cJSON *delete(struct connection *c, const cJSON *o)
 	return t && wh_keep_may_delete(t, err, sizeof(err)) &&
 	       wh_tenant_delete(t, force, err, sizeof(err)) &&
 	       wh_keep_forget(name, err, sizeof(err)) ? success() : failure(err);
+}
+
+/* The answer comes when the driver has answered: NULL here. */
+static cJSON *later(struct connection *c, const struct wh_tenant *t, bool done)
+{
+	if (done)
+		return success();
+	c->awaits = t;
+	return NULL;
+}
+
+#define WAIT_MS	30000	/* for calls and work under way, if nothing else is said */
+
+static cJSON *suspend(struct connection *c, const cJSON *o)
+{
+	char err[WH_CONTROL_ERROR];
+	struct wh_tenant *t = named(o, err, sizeof(err));
+	double wait = WAIT_MS;
+	bool has, done;
+
+	if (!t || !wh_request_number(o, "wait_ms", 1, 86400000, &wait, &has, err, sizeof(err)) ||
+	    !wh_suspend(t, (unsigned int)wait, &done, err, sizeof(err)))
+		return failure(err);
+	return later(c, t, done);
+}
+
+static cJSON *resume(struct connection *c, const cJSON *o)
+{
+	char err[WH_CONTROL_ERROR];
+	struct wh_tenant *t = named(o, err, sizeof(err));
+	bool done;
+
+	if (!t || !wh_resume(t, &done, err, sizeof(err)))
+		return failure(err);
+	return later(c, t, done);
 }
 
 /* Answers with the tenant as a section of a file that makes it again. */
@@ -368,6 +407,8 @@ static cJSON *stop(struct connection *c, const cJSON *o)
 	bool force = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "force"));
 	char err[WH_CONTROL_ERROR];
 
+	if (when_idle && !force && !wh_suspend_allows_idle_stop(err, sizeof(err)))
+		return failure(err);
 	if (!when_idle && !force && !wh_drain_allows_stop(err, sizeof(err)))
 		return failure(err);
 	if (when_idle && !force)
@@ -420,6 +461,8 @@ static const struct {
 			{ "host_memory", NUMBER }, { "max_kernel_ms", NUMBER },
 			{ "nccl", FLAG } } },
 	{ "delete", delete, false, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
+	{ "suspend", suspend, false, { { "op", TEXT }, { "tenant", TEXT }, { "wait_ms", NUMBER } } },
+	{ "resume", resume, false, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "export", export, true, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "list", list, true, { { "op", TEXT } } },
 	{ "usage", usage, true, { { "op", TEXT } } },
@@ -448,7 +491,7 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 			wh_monitor_changed();
 		return requests[i].run(c, o);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, join, set, delete, export, list, usage, trace, programs, drain, attach, reload, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, join, set, delete, suspend, resume, export, list, usage, trace, programs, drain, attach, reload, stop",
 		 op ? op : "");
 	return failure(err);
 }
@@ -509,23 +552,45 @@ static void on_packet(int fd, void *arg)
 {
 	static char text[WH_CONTROL_PACKET + 1];
 	struct connection *c = arg;
+	cJSON *out;
 	ssize_t n = recv(fd, text, WH_CONTROL_PACKET, MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0 || c->kept) {
+	/* Who has not got his answer yet has nothing to ask. */
+	if (n <= 0 || c->kept || c->awaits) {
 		drop(c);
 		return;
 	}
 	text[n < WH_CONTROL_PACKET ? n : WH_CONTROL_PACKET] = 0;
 	no_memory = false;
 	c->file = -1;
-	if (!answer_saved(c, run(c, text, (size_t)n))) {
+	out = run(c, text, (size_t)n);
+	if (c->awaits && !out)
+		return;
+	if (!answer_saved(c, out)) {
 		drop(c);
 		return;
 	}
 	if (c->stop)
 		wh_loop_stop();
+}
+
+void wh_control_settled(const struct wh_tenant *t, const char *why)
+{
+	struct connection *c;
+	void *arg;
+	int at, fd;
+
+	for (at = 0; (fd = wh_loop_next(&at, on_packet, &arg)) >= 0;) {
+		c = arg;
+		if (c->awaits != t)
+			continue;
+		c->awaits = NULL;
+		no_memory = false;
+		if (!answer_saved(c, why ? failure(why) : success()))
+			shutdown(fd, SHUT_RDWR);
+	}
 }
 
 static bool may_control(int fd, pid_t *peer)
@@ -589,9 +654,18 @@ static cJSON *leave_kept(cJSON *all, int fd, const struct wh_tenant *t, bool wai
 	return o;
 }
 
+static void leave_connection(cJSON *all, int fd, const struct connection *c, bool planned)
+{
+	cJSON *o = leave_kept(all, fd, c->kept, c->waits && !planned);
+
+	cJSON_AddBoolToObject(o, "front", c == front);
+	if (c->awaits)
+		cJSON_AddStringToObject(o, "awaits", wh_tenant_name(c->awaits));
+}
+
 /*
- * A connection that keeps nothing is left for a program that goes on, but not for a server after
- * one that was killed: that may have taken a request and not answered.
+ * A connection that keeps nothing, and waits for no tenant, is left for a program that goes on, but
+ * not for a server after one that was killed: that may have taken a request and not answered.
  */
 void wh_control_leave(cJSON *o)
 {
@@ -605,24 +679,27 @@ void wh_control_leave(cJSON *o)
 	connected = cJSON_AddArrayToObject(o, "connections");
 	for (at = 0; (fd = wh_loop_next(&at, on_packet, &arg)) >= 0;) {
 		c = arg;
-		if (all || c->kept || c == front)
-			cJSON_AddBoolToObject(leave_kept(connected, fd, c->kept, c->waits && !all),
-					      "front", c == front);
+		if (all || c->kept || c->awaits || c == front)
+			leave_connection(connected, fd, c, all);
 	}
 	ends = cJSON_AddArrayToObject(o, "processes");
 	for (at = 0; (fd = wh_loop_next(&at, on_process_end, &arg)) >= 0;)
 		leave_kept(ends, fd, arg, false);
 }
 
-static bool take_connection(int fd, struct wh_tenant *t, bool stands)
+static bool take_connection(int fd, struct wh_tenant *t, const cJSON *o)
 {
-	struct connection c = { .fd = fd, .file = -1, .kept = t }, *kept;
+	const struct wh_tenant *awaited = wh_tenant_find(wh_taken_text(o, "awaits"));
+	struct connection c = { .fd = fd, .file = -1, .kept = t, .awaits = awaited }, *kept;
 
+	/* What it waits for was over before anybody could say so. */
+	if (*wh_taken_text(o, "awaits") && !(awaited && wh_suspend_is_under_way(awaited)))
+		return false;
 	kept = may_control(fd, &c.peer) ? take(&c) : NULL;
 	if (!kept)
 		return false;
 	connections++;
-	if (stands)
+	if (wh_taken_flag(o, "front"))
 		front = kept;
 	return true;
 }
@@ -643,7 +720,7 @@ static void take_kept(const cJSON *all, bool process)
 			continue;
 		if (process ? t && wh_loop_add(fd, on_process_end, t) :
 			      (t || !*name) && !wh_taken_flag(o, "waits") &&
-			      take_connection(fd, t, wh_taken_flag(o, "front"))) {
+			      take_connection(fd, t, o)) {
 			if (t)
 				wh_tenant_hold(t);
 		} else {

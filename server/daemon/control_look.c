@@ -21,6 +21,7 @@ cJSON *wh_say_tenants(cJSON *out)
 		cJSON_AddNumberToObject(e, "uid", wh_tenant_uid(t));
 		cJSON_AddBoolToObject(e, "ephemeral", wh_tenant_is_ephemeral(t));
 		cJSON_AddStringToObject(e, "kept", wh_keep_by(t));
+		cJSON_AddStringToObject(e, "state", wh_suspension_name(t));
 		cJSON_AddItemToArray(all, e);
 	}
 	return out;

@@ -28,6 +28,7 @@
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
 #include "daemon/server.h"
+#include "daemon/suspend.h"
 #include "shm.h"
 #include "daemon/worker.h"
 #include "figures/figures.h"
@@ -106,7 +107,8 @@ static void reap(void)
 
 static void on_ended(const struct wh_ended *e)
 {
-	if (wh_uid_range_reap(e->pid) || wh_uids_reap(e->pid) || wh_parts_reap(e->pid))
+	if (wh_uid_range_reap(e->pid) || wh_uids_reap(e->pid) || wh_parts_reap(e->pid) ||
+	    wh_suspend_reap(e->pid))
 		return;
 	wh_usage_ended(e->pid, &e->usage);
 	wh_tenants_reap(e->pid, e->status);
@@ -236,14 +238,16 @@ static void stop(void)
 
 /* --- Command line ----------------------------------------------------------------- */
 
-enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
+enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION, CHECKPOINT };
 
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_TENANTS, OPT_STATE,
 	OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
-	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_RESUME, OPT_RESUMES,
+	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE,
+	OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_RESULT,
+	 OPT_RESUME, OPT_RESUMES,
 	OPT_KEEP, OPT_SCOPE, OPT_BEHIND,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
 	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
@@ -291,6 +295,11 @@ static const struct option table[] = {
 	{ "probe", no_argument, NULL, OPT_PROBE },
 	{ "versions", no_argument, NULL, OPT_VERSIONS },
 	{ "figures", no_argument, NULL, OPT_FIGURES },
+	{ "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
+	{ "workers", required_argument, NULL, OPT_WORKERS },
+	{ "suspension", required_argument, NULL, OPT_SUSPENSION },
+	{ "wait", required_argument, NULL, OPT_WAIT },
+	{ "result", required_argument, NULL, OPT_RESULT },
 	{ 0 },
 };
 
@@ -299,6 +308,7 @@ static struct {
 	bool background;
 	int state;		/* of the program that this process was before; -1: none */
 	struct wh_shm_worker worker;
+	struct wh_checkpoint checkpoint;
 } opt = { .state = -1, .worker = { .started = -1, .tenant = WH_NO_TENANT } };
 
 __attribute__((noreturn, format(printf, 1, 2)))
@@ -437,6 +447,14 @@ static void set(int c)
 	case OPT_PROBE:		opt.role = PROBE; break;
 	case OPT_VERSIONS:	opt.role = VERSIONS; break;
 	case OPT_FIGURES:	opt.role = FIGURES; break;
+	case OPT_CHECKPOINT:
+		opt.role = CHECKPOINT;
+		opt.checkpoint.resume = !strcmp(optarg, "resume");
+		break;
+	case OPT_WORKERS:	opt.checkpoint.workers = optarg; break;
+	case OPT_SUSPENSION:	opt.checkpoint.number = (uint32_t)number("--suspension", optarg, INT_MAX); break;
+	case OPT_WAIT:		opt.checkpoint.wait_ms = (unsigned int)number("--wait", optarg, INT_MAX); break;
+	case OPT_RESULT:	opt.checkpoint.result = number("--result", optarg, INT_MAX); break;
 	}
 }
 
@@ -607,6 +625,11 @@ int main(int argc, char **argv)
 				     opt.worker.protect, 3);
 	case VERSIONS:
 		return wh_versions_main(wh_server.backend, opt.worker.protect, 3);
+	case CHECKPOINT:
+		opt.checkpoint.backend = wh_server.backend;
+		opt.checkpoint.parent = opt.worker.parent;
+		opt.checkpoint.usage = opt.worker.tenant.usage;
+		return wh_checkpoint_main(&opt.checkpoint);
 	case PROTECTION:
 		return start_monitor(show_protection);
 	case FIGURES:

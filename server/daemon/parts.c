@@ -253,6 +253,22 @@ void wh_parts_look(struct wh_tenant *t)
 }
 
 /*
+ * While a tenant is suspended, its workers hold in memory of the host what they hold of devices at
+ * other times. What they have charged is their own word, so a device's size is the most.
+ */
+static uint64_t from_devices(const struct wh_tenant *t)
+{
+	uint64_t sum = 0, charged;
+	unsigned int d;
+
+	for (d = 0; t->suspend.state != WH_RUNS && d < wh_server.devices; d++) {
+		charged = wh_tenant_memory(t->file.usage, d);
+		sum += charged < wh_server.device[d].memory ? charged : wh_server.device[d].memory;
+	}
+	return sum;
+}
+
+/*
  * Sets the cgroup's memory, which secures the limit of host memory that workers keep by themselves.
  * A worker needs memory of its own besides, and so do softgpu's devices. It is never the whole
  * machine's memory, so that the tenant that uses too much is the one that dies.
@@ -261,6 +277,7 @@ void wh_parts_bound(struct wh_tenant *t)
 {
 	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	uint64_t most = machine / 4 * 3, bytes = t->host_memory, own = WORKER_MEMORY;
+	uint64_t parked = from_devices(t);
 	unsigned int d;
 
 	for (d = 0; d < wh_server.devices; d++)
@@ -268,7 +285,7 @@ void wh_parts_bound(struct wh_tenant *t)
 			own += wh_server.device[d].memory;
 	if (most < bytes)
 		most = bytes;
-	bytes += own * (t->workers ? t->workers : 1);
+	bytes += own * (t->workers ? t->workers : 1) + parked;
 	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
 	look_again(t);
 }

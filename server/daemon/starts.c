@@ -181,10 +181,14 @@ void wh_start_under_way(struct wh_tenant *t, int account, int fd)
 /* Returns an account for one more worker, or -1: the client was told why there is none. */
 static int may_start(struct wh_tenant *t, int conn)
 {
-	char why[200];
+	char why[300];
 	int account;
 
 	if (wh_drain_refuses(why, sizeof(why))) {
+		refuse(t, conn, WH_EBUSY, why);
+		return -1;
+	}
+	if (wh_suspend_refuses(t, why, sizeof(why))) {
 		refuse(t, conn, WH_EBUSY, why);
 		return -1;
 	}

@@ -223,6 +223,7 @@ static void stop_listening(struct wh_tenant *t)
 static void destroy(struct wh_tenant *t)
 {
 	stop_listening(t);
+	wh_suspend_close(t);
 	wh_parts_close(t);
 	if (t->trace >= 0)
 		close(t->trace);
@@ -579,7 +580,8 @@ static void remove_files(void)
 /* A worker that began too late to be in the state has no account here. */
 static bool is_known(pid_t pid)
 {
-	return wh_uid_range_has(pid) || wh_uids_has(pid) || wh_tenants_have(pid);
+	return wh_uid_range_has(pid) || wh_uids_has(pid) || wh_tenants_have(pid) ||
+	       wh_suspend_has(pid);
 }
 
 bool wh_tenants_start(char *err, size_t err_size)

@@ -6,6 +6,7 @@
 #include "daemon/isolation.h"
 #include "daemon/keep.h"
 #include "daemon/server.h"
+#include "daemon/suspend.h"
 #include "figures/figures.h"
 #include "tenant/seats.h"
 
@@ -30,6 +31,13 @@ struct wh_tenant {
 	int listener;
 	bool ephemeral, dying;
 	bool nccl;		/* its workers may meet by sockets */
+	/* suspend.c */
+	struct {
+		enum wh_suspension state;
+		uint32_t number;	/* counts the tenant's suspensions */
+		pid_t pid;		/* the process that asks the driver; 0: none */
+		int result;		/* descriptor on which it says how it went; 0: none */
+	} suspend;
 	bool gone;		/* deleted, and its files too: it waits for the last hold to end */
 	unsigned int holds;	/* connections and processes that keep an ephemeral tenant */
 	unsigned int workers;	/* living workers */

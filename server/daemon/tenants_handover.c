@@ -79,6 +79,7 @@ static cJSON *leave(const struct wh_tenant *t)
 	cJSON_AddBoolToObject(o, "nccl", t->nccl);
 	cJSON_AddBoolToObject(o, "bounded", t->bounded);
 	wh_keep_hand_over(o, t);
+	wh_suspend_leave(o, t);
 	cJSON_AddNumberToObject(o, "host_memory", (double)t->host_memory);
 	cJSON_AddNumberToObject(o, "max_kernel_ms", (double)t->max_kernel_ms);
 	cJSON_AddNumberToObject(o, "cpu_ns", (double)t->cpu_ns);
@@ -231,6 +232,7 @@ static bool take(const cJSON *o, char *err, size_t err_size)
 	}
 	take_workers(t, cJSON_GetObjectItem(o, "workers"));
 	wh_tenants_add(t, (int)wh_taken_number(o, "slot"));
+	wh_suspend_take(t, o);
 	wh_parts_look(t);
 	wh_parts_bound(t);
 	return true;

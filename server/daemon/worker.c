@@ -491,6 +491,15 @@ static void ask_if_late(void)
 	sem_post(&asker.wanted);
 }
 
+/* This thread comes to rest with its tenant (daemon/suspend.c). */
+static void *rest(void *arg)
+{
+	wh_session_new_thread(life.session);
+	for (;;)
+		wh_dispatch_rest(life.session, wh_dispatch_suspension(life.session));
+	return arg;
+}
+
 static void *watch(void *arg)
 {
 	struct pollfd p[2] = {
@@ -520,7 +529,7 @@ static int start_watch(void)
 	pthread_t t;
 
 	return sem_init(&asker.wanted, 0, 0) || pthread_create(&t, NULL, ask, NULL) ||
-	       pthread_create(&t, NULL, watch, NULL);
+	       pthread_create(&t, NULL, rest, NULL) || pthread_create(&t, NULL, watch, NULL);
 }
 
 static int refuse(int conn, int status, const char *why)

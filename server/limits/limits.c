@@ -115,6 +115,9 @@ void wh_limits_reread(struct wh_session *s)
 	if (!copy_limits(l->page, fresh, &l->seen))
 		return;
 	memcpy(l->limit, fresh, sizeof(fresh));
+	/* While the tenant is suspended, no call may take the short way (session/callers.h). */
+	if (__atomic_load_n(&l->page->suspension, __ATOMIC_ACQUIRE))
+		l->seen = UINT32_MAX;
 	l->temporal = 0;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		if (wh_has_share(&l->limit[d], WH_SM_TEMPORAL))

@@ -20,6 +20,7 @@
 #define YIELDS	50u
 #define YIELDS_IN_VM	10000000u
 #define NAP_NS	50000
+#define REST_NAP_NS	1000000	/* who waits for this has time */
 
 void wh_callers_init(struct wh_callers *g)
 {
@@ -210,12 +211,60 @@ void wh_callers_use(struct wh_session *s, uint32_t slot)
 		;
 }
 
-void wh_callers_rejoin(struct wh_session *s)
+void wh_callers_await_resume(struct wh_session *s)
+{
+	const uint32_t *word = &s->limits.page->suspension;
+	uint32_t number;
+
+	while ((number = look(word)))
+		wh_tenant_await(word, number, 0);
+}
+
+static bool nobody_is_inside(const struct wh_callers *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < look(&g->used); i++)
+		if (look(&g->slot[i].inside) != WH_CALLERS_NONE)
+			return false;
+	return true;
+}
+
+/* It closes only for a look at a time: a call that is outside must be able to come back. */
+bool wh_callers_rest(struct wh_session *s, uint32_t number)
+{
+	static const struct timespec nap = { .tv_nsec = REST_NAP_NS };
+	struct wh_callers *g = &s->callers;
+	uint32_t open;
+
+	wh_self.alone = true;
+	while (look(&s->limits.page->suspension) == number) {
+		open = 0;
+		if (__atomic_compare_exchange_n(&g->closed, &open, 1, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_RELAXED)) {
+			if (nobody_is_inside(g))
+				return true;
+			wh_callers_open(s);
+		}
+		nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+static void rejoin(struct wh_session *s)
 {
 	if (wh_self.alone)
 		be_alone(s, false, false);
 	else
 		go_together(s, false);
+}
+
+void wh_callers_rejoin(struct wh_session *s)
+{
+	for (rejoin(s); wh_callers_held(s); rejoin(s)) {
+		wh_callers_leave(s);
+		wh_callers_await_resume(s);
+	}
 }
 
 void wh_callers_pass(struct wh_session *s)

@@ -109,6 +109,28 @@ static inline bool wh_callers_wanted(const struct wh_session *s)
 }
 
 /*
+ * Is the tenant suspended? Asked inside, after the call went in: then it leaves, waits by
+ * wh_callers_await_resume(), and goes in again. It costs a look at a word that each call looks at,
+ * since a suspension is a change of the limits.
+ */
+static inline bool wh_callers_held(const struct wh_session *s)
+{
+	const struct wh_limits *l = &s->limits;
+
+	return WH_UNLIKELY(l->seen != __atomic_load_n(&l->page->sequence, __ATOMIC_ACQUIRE)) &&
+	       __atomic_load_n(&l->page->suspension, __ATOMIC_ACQUIRE);
+}
+
+/* Sleeps until the tenant is not suspended any more. The caller is not inside. */
+void wh_callers_await_resume(struct wh_session *s);
+/*
+ * For a thread that serves no slot: waits until no call is inside or outside, and is alone then.
+ * From then on no call begins before the suspension of this number ends. False: it has ended first,
+ * and the thread is not alone.
+ */
+bool wh_callers_rest(struct wh_session *s, uint32_t number);
+
+/*
  * Call these around code that may wait for another call of the same client, or of another client.
  * Meanwhile the call is not among the callers, and nobody waits for it. It must hold what it uses
  * by itself, and look up everything else again.

@@ -11,6 +11,7 @@
 #include "session/traced.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* In these calls the driver ends events of their context. */
 static bool ends_a_context(uint32_t call)
@@ -177,11 +178,8 @@ static bool go_alone(struct wh_session *s, const struct wh_req *q, bool ends)
 	return true;
 }
 
-/*
- * Takes the call inside, alone where that is needed; wh_callers_leave() ends that. False: the call
- * is not inside, and the client has to send it again (callers.h).
- */
-static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
+/* Takes the call inside, whether the tenant is suspended or not. */
+static inline bool go_in_anyway(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
 {
 	if (!alone && may_share(s)) {
 		if (WH_LIKELY(go_together(s, q)))
@@ -194,6 +192,22 @@ static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alon
 			return true;
 	}
 	return go_alone(s, q, ends);
+}
+
+/*
+ * Takes the call inside, alone where that is needed; wh_callers_leave() ends that. A call of a
+ * suspended tenant waits here. False: the call is not inside, and the client has to send it again
+ * (callers.h).
+ */
+static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
+{
+	bool in;
+
+	while ((in = go_in_anyway(s, q, alone, ends)) && wh_callers_held(s)) {
+		wh_callers_leave(s);
+		wh_callers_await_resume(s);
+	}
+	return in;
 }
 
 /* Has the call to be run again? If so, waits until it may, and sets *alone if it must run alone. */
@@ -367,10 +381,58 @@ int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end)
 	wh_self.slot = slot;
 	if (!wh_callers_alone(s, false))
 		return true;
-	go_on(s);
-	busy = wh_sm_idle(s, end);
+	/* The driver is locked, or will be. */
+	busy = false;
+	if (!wh_callers_held(s)) {
+		go_on(s);
+		busy = wh_sm_idle(s, end);
+	}
 	wh_callers_leave(s);
 	return busy;
+}
+
+uint32_t wh_dispatch_suspension(const struct wh_session *s)
+{
+	const uint32_t *word = &s->limits.page->suspension;
+	uint32_t number;
+
+	while (!(number = __atomic_load_n(word, __ATOMIC_ACQUIRE)))
+		wh_tenant_await(word, 0, 0);
+	return number;
+}
+
+/*
+ * The time that the device has worked is counted up to here: from now on it is the time of a
+ * program that does nothing.
+ */
+static bool settle_all(struct wh_session *s)
+{
+	bool busy;
+
+	go_on(s);
+	busy = s->limits.temporal && wh_sm_idle(s, true);
+	if (s->limits.mem && wh_mem_unsettled(s))
+		wh_mem_settle(s);
+	return !busy;
+}
+
+void wh_dispatch_rest(struct wh_session *s, uint32_t number)
+{
+	static const struct timespec nap = { .tv_nsec = 1000000 };
+	struct wh_worker_usage *own = s->limits.account;
+	bool settled;
+
+	while (wh_callers_rest(s, number)) {
+		settled = settle_all(s);
+		wh_callers_leave(s);
+		if (settled)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	__atomic_store_n(&own->at_rest, number, __ATOMIC_RELEASE);
+	wh_tenant_wake(&own->at_rest);
+	while (__atomic_load_n(&s->limits.page->suspension, __ATOMIC_ACQUIRE) == number)
+		wh_tenant_await(&s->limits.page->suspension, number, 0);
 }
 
 int wh_dispatch_unsettled(const struct wh_session *s)
@@ -383,7 +445,8 @@ void wh_dispatch_settle(struct wh_session *s, uint32_t slot)
 	wh_self.slot = slot;
 	if (!wh_callers_alone(s, false))
 		return;
-	wh_mem_settle(s);
+	if (!wh_callers_held(s))
+		wh_mem_settle(s);
 	wh_callers_leave(s);
 }
 

@@ -38,6 +38,14 @@ void wh_dispatch_settle(struct wh_session *s, uint32_t slot);
 int wh_dispatch_busy(const struct wh_session *s);
 int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end);
 
+/*
+ * For a thread of its own, which serves no slot. wh_dispatch_suspension() sleeps until the tenant
+ * is suspended, and returns the number of that. wh_dispatch_rest() waits until no call is under
+ * way, says so in the account, and returns when the suspension has ended, at rest or not.
+ */
+uint32_t wh_dispatch_suspension(const struct wh_session *s);
+void wh_dispatch_rest(struct wh_session *s, uint32_t number);
+
 /* The type of the entries of wh_world.handlers[]. */
 typedef int64_t wh_handler_fn(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1);
 /* Returns NULL if there is no such handler. */

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Makes and keeps the files of tenant.h: heads, accounts, limits. Used by the server, which owns
- * the files, and by workers to read them. Nothing here waits, and nothing takes the usage region's
- * lock: a dead or hostile worker may hold it, and the server must go on.
+ * the files, and by workers to read them. Nothing here waits but wh_tenant_await(), and nothing
+ * takes the usage region's lock: a dead or hostile worker may hold it, and the server must go on.
  */
 #include "tenant/tenant.h"
 #include "tenant/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct wh_tenant_usage *)0)->lock),
 	       "room for the lock");
@@ -172,6 +177,43 @@ void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	l->device[device] = *limit;
 	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELEASE);
+}
+
+void wh_tenant_suspend(struct wh_tenant_limits *l, uint32_t number)
+{
+	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&l->suspension, number, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELEASE);
+	wh_tenant_wake(&l->suspension);
+}
+
+void wh_tenant_state(struct wh_tenant_limits *l, enum wh_suspension state)
+{
+	__atomic_store_n(&l->state, state, __ATOMIC_RELEASE);
+}
+
+const char *wh_suspension_text(uint32_t state)
+{
+	static const char *const text[] = {
+		[WH_RUNS] = "running", [WH_SUSPENDING] = "suspending", [WH_SUSPENDED] = "suspended",
+		[WH_RESUMING] = "resuming",
+	};
+
+	return state < sizeof(text) / sizeof(*text) ? text[state] : "unknown";
+}
+
+void wh_tenant_await(const uint32_t *word, uint32_t value, unsigned int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000l };
+
+	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+		syscall(SYS_futex, word, FUTEX_WAIT, value, ms ? &t : NULL, NULL, 0);
+}
+
+void wh_tenant_wake(const uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes)

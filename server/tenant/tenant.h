@@ -29,7 +29,7 @@
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
 /* Bumped on every change that an old reader would misread. */
-#define WH_TENANT_VERSION	4
+#define WH_TENANT_VERSION	5
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
@@ -80,6 +80,12 @@ static inline uint32_t wh_ceiling(const struct wh_device_limit *l)
 	return l->sm_max > l->sm_percent ? l->sm_max : l->sm_percent;
 }
 
+/*
+ * While a tenant is suspended, what its workers have charged is in memory of the host, and nothing
+ * of it on a device.
+ */
+enum wh_suspension { WH_RUNS, WH_SUSPENDING, WH_SUSPENDED, WH_RESUMING };
+
 struct wh_tenant_limits {
 	uint64_t magic;
 	uint32_t version;
@@ -96,6 +102,12 @@ struct wh_tenant_limits {
 	/* bytes of parts whose workers have ended but whose programs have not */
 	uint64_t host_kept;
 	struct wh_device_limit device[WH_TENANT_DEVICES];
+	/*
+	 * Not 0: workers take on no call. Counts the suspensions of the tenant, and changes under
+	 * `sequence`, so that calls that look at that alone see it. Workers sleep on it.
+	 */
+	uint32_t suspension;
+	uint32_t state;		/* enum wh_suspension, for readers */
 };
 
 /*
@@ -154,7 +166,8 @@ struct wh_worker_usage {
 	uint64_t taking;
 	/* Of the client, when it connected; the server writes them, to show them. */
 	uint32_t client_uid;
-	uint32_t resv0;
+	/* The last suspension for which no call is under way any more; who waits sleeps on it. */
+	uint32_t at_rest;
 	char command[WH_COMMAND];	/* its own words, any bytes; empty: not known */
 	uint64_t resv[1];
 	struct wh_device_usage device[WH_TENANT_DEVICES];
@@ -319,6 +332,18 @@ void wh_tenant_host_kept(struct wh_tenant_limits *l, uint64_t bytes);
 /* Sets how long one launch may hold a device under a share of time; 0: no limit. */
 #define WH_MAX_KERNEL_NS	2000000000ull	/* if nothing else is configured */
 void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);
+/*
+ * Suspends the tenant (a number that it never had before), or lets its workers go on (0), and wakes
+ * whoever sleeps for that.
+ */
+void wh_tenant_suspend(struct wh_tenant_limits *l, uint32_t number);
+void wh_tenant_state(struct wh_tenant_limits *l, enum wh_suspension state);
+/* Returns "running", "suspended" and so on; "unknown" for other numbers. */
+const char *wh_suspension_text(uint32_t state);
+/* Sleeps until the word has another value, `ms` at most (0: for ever). Others may change it. */
+void wh_tenant_await(const uint32_t *word, uint32_t value, unsigned int ms);
+/* Wakes all who sleep on a word. */
+void wh_tenant_wake(const uint32_t *word);
 /* Takes an account for a worker that is about to start; -1 if all are taken. */
 int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid);
 /* Adds what only grows: calls, bytes, refusals, times. */

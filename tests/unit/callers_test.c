@@ -16,6 +16,7 @@
 #define ROUNDS	20000
 
 static struct wh_session *s;
+static const struct wh_tenant_limits unlimited;
 static atomic_int together, alone, outside;
 static atomic_int broken_alone, broken_end, broken_return;
 /*
@@ -145,6 +146,7 @@ int main(void)
 	s = aligned_alloc(_Alignof(struct wh_session), sizeof(*s));
 	memset(s, 0, sizeof(*s));
 	s->nslots = SLOTS;
+	s->limits.page = &unlimited;
 	wh_callers_use(s, SLOTS - 1);
 	tap_plan(5);
 	pthread_barrier_init(&all_inside, NULL, SLOTS);

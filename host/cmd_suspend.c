@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wormhole suspend` and `wormhole resume`: a tenant leaves its devices, and comes back. */
+#include <cjson/cJSON.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "tenancy.h"
+#include "tenant/spec.h"
+#include "wormhole.h"
+
+struct suspend_args {
+	const char *dir, *name;
+	uint64_t wait_ms;	/* 0: not said */
+};
+
+enum { KEY_WAIT = 0x700 };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct suspend_args *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &a->dir; return 0;
+	case KEY_WAIT:
+		if (wh_limit_time(arg, &a->wait_ms) || !a->wait_ms || a->wait_ms > 86400000)
+			wh_usage_error(state, "--wait: '%s' is not a time such as 30 or 500ms, of at most a day",
+				       arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			return ARGP_ERR_UNKNOWN;
+		a->name = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS: wh_usage_error(state, "name the tenant");
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The answer may come as late as the driver takes, so nothing but a signal ends the wait for it. */
+static int ask(const struct suspend_args *a, cJSON *request)
+{
+	const struct timeval for_ever = { 0 };
+	int fd = wh_server_connect(wh_server_dir(a->dir));
+	cJSON *answer;
+
+	if (fd < 0) {
+		cJSON_Delete(request);
+		return EXIT_FAILED;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof(for_ever));
+	answer = wh_server_ask(fd, request);
+	close(fd);
+	cJSON_Delete(answer);
+	return answer ? EXIT_DONE : EXIT_FAILED;
+}
+
+static const struct argp_option suspend_options[] = {
+	{ "wait", KEY_WAIT, "TIME", 0,
+	  "how long calls and work under way may last, in seconds or as 500ms (default: 30)", 0 },
+	{ 0 }
+};
+
+static const struct argp suspend_argp = {
+	suspend_options, parse, "TENANT",
+	"Take a tenant off its devices: what its programs have there goes to memory of the host, and they "
+	"wait in their next call until `wormhole resume'.", wh_dir_only, NULL, NULL
+};
+
+int cmd_suspend(int argc, char **argv)
+{
+	struct suspend_args a = { 0 };
+	cJSON *request;
+
+	wh_parse(&suspend_argp, argc, argv, 0, &a);
+	request = wh_request("suspend", a.name);
+	if (a.wait_ms)
+		cJSON_AddNumberToObject(request, "wait_ms", (double)a.wait_ms);
+	return ask(&a, request);
+}
+
+static const struct argp resume_argp = {
+	NULL, parse, "TENANT",
+	"Let a suspended tenant go on, with all that its programs had on their devices.", wh_dir_only, NULL,
+	NULL
+};
+
+int cmd_resume(int argc, char **argv)
+{
+	struct suspend_args a = { 0 };
+
+	wh_parse(&resume_argp, argc, argv, 0, &a);
+	return ask(&a, wh_request("resume", a.name));
+}

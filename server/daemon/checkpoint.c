@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Takes the device's memory away from a tenant's workers, or gives it back, by the driver's
+ * checkpoint calls. It is a process of its own (suspend.c): the server loads no driver and waits
+ * for nobody. It is no worker either: the driver documents these calls as calls on a process by its
+ * number, and a worker whose driver is locked can ask that driver for nothing. To reach a process
+ * of another user, which may not be looked into, it keeps the server's rights; so it runs nothing
+ * of a client's, and reads nothing of a worker's but the word that says it is at rest.
+ *
+ * All workers or none: where one fails, those before it are brought back to where they were. A
+ * worker that ends meanwhile is no failure.
+ */
+#define _GNU_SOURCE
+#include "daemon/suspend.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tenant/tenant.h"
+
+#define LOOK_MS	50	/* between two looks whether a worker lives */
+
+static struct {
+	CUresult (*init)(unsigned int flags);
+	CUresult (*name)(CUresult error, const char **text);
+	CUresult (*state)(int pid, CUprocessState *state);
+	CUresult (*lock)(int pid, CUcheckpointLockArgs *args);
+	CUresult (*checkpoint)(int pid, CUcheckpointCheckpointArgs *args);
+	CUresult (*restore)(int pid, CUcheckpointRestoreArgs *args);
+	CUresult (*unlock)(int pid, CUcheckpointUnlockArgs *args);
+} drv;
+
+struct job {
+	const struct wh_checkpoint *o;
+	const struct wh_tenant_usage *usage;
+	struct wh_checkpoint_worker worker[WH_TENANT_WORKERS];
+	unsigned int n;
+	uint64_t until_ns;
+	struct wh_checkpoint_result *r;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static unsigned int ms_left(const struct job *j)
+{
+	uint64_t now = now_ns();
+
+	return now >= j->until_ns ? 0 : (unsigned int)((j->until_ns - now) / 1000000) + 1;
+}
+
+/* --- The driver ----------------------------------------------------------------------- */
+
+static bool load(const char *backend, struct wh_checkpoint_result *r)
+{
+	static const struct {
+		const char *name;
+		void **to;
+	} wanted[] = {
+		{ "cuInit", (void **)&drv.init },
+		{ "cuGetErrorName", (void **)&drv.name },
+		{ "cuCheckpointProcessGetState", (void **)&drv.state },
+		{ "cuCheckpointProcessLock", (void **)&drv.lock },
+		{ "cuCheckpointProcessCheckpoint", (void **)&drv.checkpoint },
+		{ "cuCheckpointProcessRestore", (void **)&drv.restore },
+		{ "cuCheckpointProcessUnlock", (void **)&drv.unlock },
+	};
+	void *lib = dlopen(backend, RTLD_NOW | RTLD_LOCAL);
+	size_t i;
+
+	if (!lib) {
+		snprintf(r->text, sizeof(r->text), "%.200s", dlerror());
+		return false;
+	}
+	for (i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		*wanted[i].to = dlsym(lib, wanted[i].name);
+		if (*wanted[i].to)
+			continue;
+		snprintf(r->text, sizeof(r->text), "the driver has no %s: NVIDIA's has it since 570",
+			 wanted[i].name);
+		return false;
+	}
+	return true;
+}
+
+static const char *named(CUresult res)
+{
+	const char *text = NULL;
+
+	return drv.name(res, &text) == CUDA_SUCCESS && text ? text : "an unknown error";
+}
+
+static const char *hint(CUresult res)
+{
+	switch (res) {
+	case CUDA_ERROR_NOT_SUPPORTED:
+		return "; this driver cannot save what the program has, such as memory that it shares with "
+		       "others (CUDA IPC, NCCL)";
+	case CUDA_ERROR_NOT_READY:
+		return "; its work on the device has not ended in time: say a longer --wait";
+	case CUDA_ERROR_NOT_PERMITTED:
+		return "; the server may not look into its workers: run it as root";
+	case CUDA_ERROR_OUT_OF_MEMORY:
+		return "; there is too little memory";
+	default:
+		return "";
+	}
+}
+
+/* Notes the first failure, which is the one that is told. */
+static bool failed(struct job *j, unsigned int i, const char *call, CUresult res)
+{
+	struct wh_checkpoint_result *r = j->r;
+
+	if (*r->text)
+		return false;
+	r->pid = j->worker[i].pid;
+	r->code = (int)res;
+	snprintf(r->text, sizeof(r->text), "%s: %s (%d)%s", call, named(res), (int)res, hint(res));
+	return false;
+}
+
+/* --- Workers -------------------------------------------------------------------------- */
+
+/* A number of a process that has ended may be another's, whose parent is not the monitor. */
+static bool lives(const struct job *j, unsigned int i)
+{
+	char path[40], line[256], state = 'X';
+	int parent = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", j->worker[i].pid);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof(line), f) && strrchr(line, ')'))
+		sscanf(strrchr(line, ')'), ") %c %d", &state, &parent);
+	if (f)
+		fclose(f);
+	return parent == j->o->parent && state != 'Z' && state != 'X';
+}
+
+static CUprocessState state_of(const struct job *j, unsigned int i)
+{
+	CUprocessState state = CU_PROCESS_STATE_FAILED;
+
+	drv.state(j->worker[i].pid, &state);
+	return state;
+}
+
+static bool await_rest(struct job *j, unsigned int i)
+{
+	const uint32_t *word = &j->usage->worker[j->worker[i].account].at_rest;
+	uint32_t at;
+
+	while ((at = __atomic_load_n(word, __ATOMIC_ACQUIRE)) != j->o->number) {
+		if (!lives(j, i))
+			return true;
+		if (!ms_left(j))
+			return failed(j, i, "its calls have not ended in time", CUDA_ERROR_NOT_READY);
+		wh_tenant_await(word, at, LOOK_MS);
+	}
+	return true;
+}
+
+static bool save(struct job *j, unsigned int i)
+{
+	CUcheckpointLockArgs lock = { .timeoutMs = ms_left(j) + 1000 };
+	int pid = j->worker[i].pid;
+	CUresult res = drv.lock(pid, &lock);
+
+	if (res != CUDA_SUCCESS)
+		return !lives(j, i) || failed(j, i, "cuCheckpointProcessLock", res);
+	res = drv.checkpoint(pid, NULL);
+	return res == CUDA_SUCCESS || !lives(j, i) ||
+	       failed(j, i, "cuCheckpointProcessCheckpoint", res);
+}
+
+/* Leaves the worker locked. */
+static bool bring_back(struct job *j, unsigned int i)
+{
+	CUresult res = CUDA_SUCCESS;
+
+	if (state_of(j, i) == CU_PROCESS_STATE_CHECKPOINTED)
+		res = drv.restore(j->worker[i].pid, NULL);
+	return res == CUDA_SUCCESS || !lives(j, i) ||
+	       failed(j, i, "cuCheckpointProcessRestore", res);
+}
+
+static bool let_go(struct job *j, unsigned int i)
+{
+	CUresult res = CUDA_SUCCESS;
+
+	if (state_of(j, i) == CU_PROCESS_STATE_LOCKED)
+		res = drv.unlock(j->worker[i].pid, NULL);
+	return res == CUDA_SUCCESS || !lives(j, i) ||
+	       failed(j, i, "cuCheckpointProcessUnlock", res);
+}
+
+/* --- Tenants -------------------------------------------------------------------------- */
+
+/* *lost: a worker stays without its memory, so that the tenant stays suspended. */
+static bool suspend(struct job *j)
+{
+	bool good = true, back = true;
+	unsigned int i;
+
+	for (i = 0; good && i < j->n; i++)
+		good = await_rest(j, i);
+	for (i = 0; good && i < j->n; i++)
+		good = save(j, i);
+	if (good)
+		return true;
+	for (i = 0; i < j->n; i++)
+		back &= bring_back(j, i) && let_go(j, i);
+	j->r->stays = !back;
+	return false;
+}
+
+/* Nobody goes on before all have their memory. */
+static bool resume(struct job *j)
+{
+	bool good = true;
+	unsigned int i;
+
+	for (i = 0; good && i < j->n; i++)
+		good = bring_back(j, i);
+	if (good) {
+		for (i = 0; i < j->n; i++)
+			good &= let_go(j, i);
+		return good;
+	}
+	/* Those that have it hold it in vain. */
+	for (i = 0; i < j->n; i++)
+		if (state_of(j, i) == CU_PROCESS_STATE_LOCKED)
+			drv.checkpoint(j->worker[i].pid, NULL);
+	return false;
+}
+
+/* The list is "ACCOUNT:PID,ACCOUNT:PID,…". */
+static bool take_workers(struct job *j, const char *list)
+{
+	int used;
+
+	while (list && *list) {
+		struct wh_checkpoint_worker *w = &j->worker[j->n];
+
+		if (j->n == WH_TENANT_WORKERS ||
+		    sscanf(list, "%u:%d%n", &w->account, &w->pid, &used) != 2 ||
+		    w->account >= WH_TENANT_WORKERS || w->pid <= 0)
+			return false;
+		j->n++;
+		list += used;
+		list += *list == ',';
+	}
+	return true;
+}
+
+static bool work(struct job *j)
+{
+	CUresult res;
+
+	j->usage = mmap(NULL, sizeof(*j->usage), PROT_READ, MAP_SHARED, j->o->usage, 0);
+	if (j->usage == MAP_FAILED || !take_workers(j, j->o->workers)) {
+		snprintf(j->r->text, sizeof(j->r->text), "the tenant's counters: %s", strerror(errno));
+		return false;
+	}
+	if (!load(j->o->backend, j->r))
+		return false;
+	/* The driver restores a process only where somebody has called this. */
+	res = drv.init(0);
+	if (res != CUDA_SUCCESS) {
+		snprintf(j->r->text, sizeof(j->r->text), "cuInit: %s (%d)", named(res), (int)res);
+		return false;
+	}
+	j->until_ns = now_ns() + (uint64_t)j->o->wait_ms * 1000000;
+	return j->o->resume ? resume(j) : suspend(j);
+}
+
+int wh_checkpoint_main(const struct wh_checkpoint *o)
+{
+	static struct wh_checkpoint_result r;
+	struct job j = { .o = o, .r = &r };
+
+	/* A client that goes away must not take this process with it in the middle. */
+	signal(SIGPIPE, SIG_IGN);
+	r.failed = !work(&j);
+	return write(o->result, &r, sizeof(r)) != sizeof(r) || r.failed;
+}
