@@ -22,7 +22,7 @@ killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
 helper() { pgrep -P "$(monitor)" -f -- --checkpoint; }
 answers() { "$wormhole" tenant list >/dev/null 2>&1; }
 
-plan 51
+plan 53
 serve
 
 # One program.
@@ -101,6 +101,19 @@ for n in 1 2 3 4 5; do suspend shared && resume shared; done >"$tmp/said"
 wait $computing
 is also_with_a_share_of_the_time "$(cat "$tmp/said"; tail -n 1 "$tmp/disturbed")" \
 	"$("$wormhole" run --tenant a -- "$computes" 2000 | tail -n 1)"
+
+# Longer than a launch may hold a device.
+"$wormhole" run --tenant shared -- "$computes" 6000 >"$tmp/disturbed" 2>&1 &
+computing=$!
+await grep -q began "$tmp/disturbed"
+before=$(field shared "d['gpu_ns']")
+suspend shared
+sleep 3
+after=$(field shared "d['gpu_ns']")
+resume shared
+wait $computing
+is a_long_suspension_ends_no_program "$(tail -n 1 "$tmp/disturbed")" "$want"
+ok and_is_no_time_of_the_device [ $((after - before)) -lt 1000000000 ]
 
 # Several programs: all or none.
 start x --tenant a -- alloc=4194304 ready line copy=65536
