@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "exchange.h"
 #include "stack.h"
+#include "window.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -99,6 +100,25 @@ static bool exchange(void *arg)
 	if (fd >= 0)
 		close(fd);
 	return done;
+}
+
+bool wh_exchange_holds(uint8_t *low, size_t size)
+{
+	struct wh_exchange e = { .size = WH_PAGE_SIZE };
+	int fd = -1;
+
+	if (!wh_stack_is_a_threads(low, size))
+		return true;
+	/* This thread must not hold off itself, so another page is tried. */
+	e.low = mmap(NULL, e.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (e.low == MAP_FAILED)
+		return false;
+	*e.low = 0;
+	fd = hold_writers(&e);
+	if (fd >= 0)
+		close(fd);
+	munmap(e.low, e.size);
+	return fd >= 0;
 }
 
 bool wh_exchange(struct wh_exchange *e)

@@ -19,6 +19,12 @@ struct wh_exchange {
 };
 
 /*
+ * May the pages be exchanged at all? Other threads write to the C library's descriptor of the
+ * calling thread, and what they write must not be lost. False: it lies there, and the kernel has
+ * no userfaultfd for this process.
+ */
+bool wh_exchange_holds(uint8_t *low, size_t size);
+/*
  * Does it, in one step for every other thread. The pages may be the calling thread's own stack. One
  * thread of the process at a time may call this. False: nothing has changed, except for `to`.
  */

@@ -401,6 +401,9 @@ static CUresult bring(struct range *r, struct pages *p, unsigned int flags)
 		return wh_refuse("cuMemHostRegister of the first thread's stack by another thread");
 	if (kind == WH_PAGES_OTHER)
 		return wh_refuse("cuMemHostRegister of a shared map or of memory of several kinds");
+	if (!wh_exchange_holds(p->low, p->size))
+		return wh_refuse("cuMemHostRegister beside a thread's own data on a kernel "
+				 "that gives this process no userfaultfd");
 	wh_stack_grow();
 	p->constant = kind == WH_PAGES_CONSTANT;
 	p->far = wh_far_alloc(p->size, 0, false);

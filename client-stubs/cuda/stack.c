@@ -45,6 +45,13 @@ static bool has_own_data(const void *low, size_t size)
 	return meets(low, size, own - STATIC, own + WH_PAGE_SIZE);
 }
 
+bool wh_stack_is_a_threads(const void *low, size_t size)
+{
+	uintptr_t own = (uintptr_t)__builtin_thread_pointer();
+
+	return meets(low, size, own, own + WH_PAGE_SIZE);
+}
+
 bool wh_stack_uses(const void *low, size_t size)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);

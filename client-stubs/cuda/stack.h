@@ -12,6 +12,8 @@
 
 /* Does this thread use some of these pages in what it does next? */
 bool wh_stack_uses(const void *low, size_t size);
+/* Is the C library's descriptor of the calling thread there? */
+bool wh_stack_is_a_threads(const void *low, size_t size);
 /*
  * Has the calling thread frames there, or its own data? These are the pages that it uses, and all
  * of its stack above them.
