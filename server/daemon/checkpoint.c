@@ -174,6 +174,23 @@ static bool await_rest(struct job *j, unsigned int i)
 	return true;
 }
 
+/*
+ * The driver knows nothing of a worker whose program has not started CUDA yet. It has nothing to
+ * lose, and starts no driver before the tenant is resumed. What is charged is its own word; a
+ * worker that lies has the driver against it as soon as that knows it.
+ */
+static bool has_no_driver(const struct job *j, unsigned int i)
+{
+	const struct wh_worker_usage *u = &j->usage->worker[j->worker[i].account];
+	CUprocessState state;
+	uint64_t charged = 0;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		charged |= __atomic_load_n(&u->device[d].memory, __ATOMIC_RELAXED);
+	return !charged && drv.state(j->worker[i].pid, &state) == CUDA_ERROR_INVALID_VALUE;
+}
+
 static bool save(struct job *j, unsigned int i)
 {
 	CUcheckpointLockArgs lock = { .timeoutMs = ms_left(j) + 1000 };
@@ -181,7 +198,8 @@ static bool save(struct job *j, unsigned int i)
 	CUresult res = drv.lock(pid, &lock);
 
 	if (res != CUDA_SUCCESS)
-		return !lives(j, i) || failed(j, i, "cuCheckpointProcessLock", res);
+		return !lives(j, i) || has_no_driver(j, i) ||
+		       failed(j, i, "cuCheckpointProcessLock", res);
 	res = drv.checkpoint(pid, NULL);
 	return res == CUDA_SUCCESS || !lives(j, i) ||
 	       failed(j, i, "cuCheckpointProcessCheckpoint", res);

@@ -22,7 +22,8 @@ killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
 helper() { pgrep -P "$(monitor)" -f -- --checkpoint; }
 answers() { "$wormhole" tenant list >/dev/null 2>&1; }
 
-plan 53
+[ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
+plan 57
 serve
 
 # One program.
@@ -77,6 +78,20 @@ is a_tenant_without_programs_is_suspended "$(suspend empty; state empty)" suspen
 like no_program_starts_there "$("$wormhole" run --tenant empty -- "$client" alloc=4096 2>&1)" "tenant empty is suspended"
 resume empty
 is until_it_is_resumed "$("$wormhole" run --tenant empty -- "$client" alloc=4096)" ok
+
+# A worker whose program has called nothing yet.
+/usr/bin/python3 - "$WORMHOLE_DIR/tenants/empty.sock" "$tmp/connected" >"$tmp/silent" 2>&1 <<'END' &
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+s.recv(4096)
+open(sys.argv[2], "w").close()
+s.recv(1)
+END
+silent=$!
+await test -e "$tmp/connected"
+is a_program_that_has_called_nothing_yet_is_no_obstacle "$(suspend empty; state empty; resume empty)" suspended
+kill $silent
 
 # The values of a run that nobody disturbs.
 want=$("$wormhole" run --tenant a -- "$computes" 6000 | tail -n 1)
@@ -211,5 +226,32 @@ is a_suspension_outlives_the_server_that_began_it "$?$(cat "$tmp/said") $(state 
 resume a
 next x
 is nothing_is_lost_by_that "$(said x)" "ok ok ok ok "
+"$wormhole" limit a --mem 32M
 suspend a
+"$wormhole" limit a --mem 48M
+is limits_of_a_suspended_tenant_can_be_changed "$(field a "d['memory_limit'], t['state']")" "(50331648, 'suspended')"
 is a_suspended_tenant_can_be_deleted "$("$wormhole" tenant delete a --force 2>&1; "$wormhole" tenant list | grep -c '^a ')" 0
+
+# A server that is not root's.
+"$wormhole" stop --force
+mkdir "$tmp/own"
+chown 30123 "$tmp/own"
+as_user() { setpriv --reuid 30123 --regid 30123 --clear-groups env HOME="$tmp/own" WORMHOLE_DIR="$tmp/own/d" "$@"; }
+if setpriv --reuid 30123 --clear-groups test -r "$WH_BUILD/softgpu/libcuda.so.1"; then
+	as_user "$wormhole" serve --backend softgpu --daemon --part-size 16M --state none >"$tmp/serve" 2>&1
+	mkfifo "$tmp/user.in"
+	chown 30123 "$tmp/user.in"
+	as_user "$wormhole" run -- "$client" alloc=4096 ready line copy=4096 <"$tmp/user.in" >"$tmp/user.out" 2>&1 &
+	user=$!
+	exec 3>"$tmp/user.in"
+	await grep -q ready "$tmp/user.out"
+	like a_server_that_is_not_roots_says_that_it_cannot "$(as_user "$wormhole" suspend default 2>&1)" \
+		"CUDA_ERROR_NOT_PERMITTED (800); the server may not look into its workers: run it as root"
+	echo >&3
+	wait $user
+	is its_program_goes_on_all_the_same "$(tail -n 1 "$tmp/user.out")" ok
+	as_user "$wormhole" stop --force
+else
+	skip a_server_that_is_not_roots_says_that_it_cannot "another user cannot read the build"
+	skip its_program_goes_on_all_the_same "another user cannot read the build"
+fi

@@ -16,7 +16,7 @@
 #define ROUNDS	20000
 
 static struct wh_session *s;
-static const struct wh_tenant_limits unlimited;
+static struct wh_tenant_limits page;
 static atomic_int together, alone, outside;
 static atomic_int broken_alone, broken_end, broken_return;
 /*
@@ -138,6 +138,19 @@ static void *calls(void *slot)
 	return NULL;
 }
 
+static void test_suspended(void)
+{
+	ok(!wh_callers_held(s), "without_a_suspension_no_call_is_held");
+	wh_tenant_suspend(&page, 1);
+	ok(wh_callers_held(s), "a_call_of_a_suspended_tenant_is_held");
+	ok(wh_callers_rest(s, 1) && s->callers.closed,
+	   "who_comes_to_rest_is_alone_when_nobody_is_inside");
+	wh_callers_leave(s);
+	ok(!wh_callers_rest(s, 2), "a_suspension_that_has_ended_is_not_waited_for");
+	wh_tenant_suspend(&page, 0);
+	ok(!wh_callers_held(s), "a_call_of_a_resumed_tenant_is_not_held");
+}
+
 int main(void)
 {
 	pthread_t t[SLOTS];
@@ -146,9 +159,9 @@ int main(void)
 	s = aligned_alloc(_Alignof(struct wh_session), sizeof(*s));
 	memset(s, 0, sizeof(*s));
 	s->nslots = SLOTS;
-	s->limits.page = &unlimited;
+	s->limits.page = &page;
 	wh_callers_use(s, SLOTS - 1);
-	tap_plan(5);
+	tap_plan(10);
 	pthread_barrier_init(&all_inside, NULL, SLOTS);
 	for (i = 0; i < SLOTS; i++)
 		pthread_create(&t[i], NULL, calls, (void *)i);
@@ -159,6 +172,7 @@ int main(void)
 	ok_eq(broken_end, 0, "nothing_ends_while_a_call_that_looked_it_up_runs");
 	ok_eq(broken_return, 0, "who_was_outside_comes_back_among_those_that_read");
 	ok(!s->callers.closed && !s->callers.ending && !s->callers.wanted, "nobody_is_left_waiting");
+	test_suspended();
 	free(s);
 	return tap_exit();
 }
