@@ -79,6 +79,28 @@ static bool changed(struct wh_session *s, struct wh_sm_bucket *b)
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+static void forgive(int64_t *tokens, int64_t least)
+{
+	int64_t old = __atomic_load_n(tokens, __ATOMIC_RELAXED);
+
+	while (old < least && !__atomic_compare_exchange_n(tokens, &old, least, true,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/*
+ * A debt that was made under a higher ceiling held nobody back there, and may have grown for long.
+ * A lower ceiling would make the tenant wait for all of it, so at most as much as a bucket can hold
+ * remains. Only the server lowers ceilings, so no program gets rid of a debt by itself.
+ */
+static void new_ceiling(struct wh_sm_bucket *b, unsigned int percent, unsigned int most)
+{
+	if (__atomic_exchange_n(&b->ceiling, most, __ATOMIC_RELAXED) <= most)
+		return;
+	forgive(&b->tokens_ns, -WH_SM_CAP_NS * percent / 100);
+	forgive(&b->ceiling_ns, -WH_SM_CAP_NS * most / 100);
+}
+
 /*
  * Adds the tokens of the time since the last refill. Only the worker that moves the time stamp adds
  * them, so nothing is added twice. A new share counts from now on: time that passed before it is
@@ -93,6 +115,8 @@ static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b,
 	bool anew = changed(s, b);
 	int64_t fresh;
 
+	if (anew)
+		new_ceiling(b, percent, most);
 	if (last && now > last && ns < REFILL_NS && !anew)
 		return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
 	if (__atomic_compare_exchange_n(&b->refilled_tsc, &last, now, false, __ATOMIC_RELAXED,

@@ -105,11 +105,13 @@ struct wh_sm_device {
 	double alone_ns, alone_launches;
 	double probed_ns;	/* what alone_ns has to gain until the probe ends; 0: none */
 	uint64_t probe_tsc;	/* when the probe began */
-	/* under_way.c; also reads and writes the next three, and is no caller. */
+	/* under_way.c; also reads and writes the next four, and is no caller. */
 	uint64_t launching_tsc;	/* since when a launch is inside the driver; 0: none is */
 	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */
 	/* time that was charged while it passed, and is not charged again when it is measured */
 	uint64_t ahead_ns;
+	/* work that is done cost so much less than was charged while it passed; pays for more */
+	uint64_t over_ns;
 	bool finished;		/* some work was finished since under_way.c looked last */
 	bool begun;		/* some work has begun and is not finished */
 };
@@ -204,8 +206,13 @@ void wh_busy_end(struct wh_session *s, int device);
  * that thread knows; 0: nothing is at work.
  */
 void wh_busy_asked(struct wh_session *s, int device, uint64_t since);
-/* Returns the part of a span's length that was not charged while it passed. */
-double wh_busy_rest(struct wh_sm_device *d, double ns);
+/*
+ * Work is done that took `ns` and costs `cost`. Returns the part of the cost that is not charged
+ * yet. For the caller of the session's calls, as the next one.
+ */
+double wh_busy_rest(struct wh_sm_device *d, double ns, double cost);
+/* What was charged too much pays for nothing any more. */
+void wh_busy_forget(struct wh_sm_device *d);
 
 /* --- guarantee.c ------------------------------------------------------------------ */
 

@@ -219,9 +219,10 @@ static void lose_stream(struct wh_session *s, struct wh_sm_context *c, struct wh
 {
 	struct wh_sm_device *d = device_of(s, c);
 	uint64_t since = st->last_mark ? st->last_mark : st->last_launch;
+	double ns;
 
-	wh_sm_used(s, c->device, wh_busy_rest(d, wh_gpu_cover(d, wh_gpu_now(s, since),
-							      wh_gpu_now(s, WH_TSC()))));
+	ns = wh_gpu_cover(d, wh_gpu_now(s, since), wh_gpu_now(s, WH_TSC()));
+	wh_sm_used(s, c->device, wh_busy_rest(d, ns, ns));
 	d->outstanding -= st->unmarked < d->outstanding ? st->unmarked : d->outstanding;
 	st->unmarked = 0;
 	st->chained = false;
@@ -490,7 +491,7 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 {
 	struct wh_sm_stream *st = &c->stream[m->stream];
 	struct wh_sm_device *d = device_of(s, c);
-	double now, fresh, from = st->end;
+	double now, fresh, cost, from = st->end;
 	/* Nobody else was seen at work from the marker before this one until now. */
 	bool alone = !d->crowded && m->company == d->company + 1 && m->company == st->company;
 
@@ -514,9 +515,9 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 			s->limits.sm->own_charged = m->own_tsc;
 	} else if (now > from) {
 		fresh = wh_gpu_cover(d, from, now);
-		fresh = wh_rank_cost(d, alone, fresh - overhead(s, c, m, fresh), m->launches);
-		wh_sm_used(s, c->device, wh_busy_rest(d, fresh));
-		estimate(d, alone || !d->open ? now - from : fresh, m->launches);
+		cost = wh_rank_cost(d, alone, fresh - overhead(s, c, m, fresh), m->launches);
+		wh_sm_used(s, c->device, wh_busy_rest(d, fresh, cost));
+		estimate(d, alone || !d->open ? now - from : cost, m->launches);
 	}
 	d->outstanding -= m->launches < d->outstanding ? m->launches : d->outstanding;
 	if (m->event)
@@ -602,6 +603,7 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 	struct wh_sm_device *d = device_of(s, c);
 	uint64_t first = UINT64_MAX;
 	uint32_t i, launches = 0;
+	double ns;
 
 	wh_awaited_over(s);
 	for (i = c->head; i != c->tail; i++) {
@@ -616,10 +618,10 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 		if (c->stream[i].unmarked && c->stream[i].last_mark < first)
 			first = c->stream[i].last_mark;
 	}
-	if (first != UINT64_MAX)
-		wh_sm_used(s, c->device,
-			   wh_busy_rest(d, wh_gpu_cover(d, wh_gpu_now(s, first),
-							wh_gpu_now(s, WH_TSC()))));
+	if (first != UINT64_MAX) {
+		ns = wh_gpu_cover(d, wh_gpu_now(s, first), wh_gpu_now(s, WH_TSC()));
+		wh_sm_used(s, c->device, wh_busy_rest(d, ns, ns));
+	}
 	d->outstanding -= launches < d->outstanding ? launches : d->outstanding;
 	wh_busy_end(s, c->device);
 	free(c);

@@ -140,6 +140,9 @@ void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 	uint8_t rank = 0;
 
+	/* What was charged beyond the guarantee hardly made it owe, so it pays for nothing now. */
+	if (d->open && wh_ceiling(l) < WH_SM_NO_CEILING)
+		wh_busy_forget(d);
 	d->open = wh_ceiling(l) >= WH_SM_NO_CEILING;
 	d->firm = wh_ceiling(l) == l->sm_percent || tokens >= (d->firm ? 1 : firm_level(l));
 	if (d->open && !d->firm)

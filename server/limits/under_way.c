@@ -8,6 +8,10 @@
  * not done. Time older than LATE is charged by the clock, and the measured length is charged less
  * by that much. When the account of a worker that has ended is cleared, what is left is charged.
  *
+ * The clock may charge more than the work costs: a look came late, or others worked at the same
+ * time (guarantee.c). That much of what follows is paid, both by the clock and when it is measured.
+ * So it is never more than the clock has charged for one stretch of work.
+ *
  * A launch that holds the device for longer than the administrator allows (--max-kernel) ends with
  * its program, as under the watchdog of a display. It ends if somebody else waits for the device,
  * or if the tenant owes that much time.
@@ -38,6 +42,24 @@ static void store(uint64_t *p, uint64_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
+/* Takes up to `ns` from what is there, and returns how much that was. */
+static double take(uint64_t *from, double ns)
+{
+	uint64_t old = load(from), part;
+
+	do {
+		part = ns > 0 && (double)old > ns ? (uint64_t)ns : old;
+		part = ns > 0 ? part : 0;
+	} while (part && !__atomic_compare_exchange_n(from, &old, old - part, false,
+						      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return (double)part;
+}
+
+static void add(uint64_t *to, double ns)
+{
+	__atomic_fetch_add(to, (uint64_t)ns, __ATOMIC_RELAXED);
+}
+
 static uint64_t ns_between(const struct wh_session *s, uint64_t from, uint64_t to)
 {
 	if ((int64_t)(to - from) <= 0)
@@ -59,6 +81,9 @@ void wh_busy_polled(struct wh_session *s, int device, bool begun)
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 	uint64_t now;
 
+	/* Nothing is left that was charged ahead: the looks came later than the work ended. */
+	if (!begun && load(&d->ahead_ns))
+		add(&d->over_ns, take(&d->ahead_ns, (double)load(&d->ahead_ns)));
 	if (begun == (load(busy_of(s, device)) != 0) && !d->finished)
 		return;
 	d->finished = false;
@@ -90,16 +115,19 @@ void wh_busy_end(struct wh_session *s, int device)
 	store(busy_of(s, device), 0);
 }
 
-double wh_busy_rest(struct wh_sm_device *d, double ns)
+double wh_busy_rest(struct wh_sm_device *d, double ns, double cost)
 {
-	uint64_t ahead = load(&d->ahead_ns), part;
+	double rest = cost - take(&d->ahead_ns, ns);
 
-	do {
-		part = ns > 0 && (double)ahead > ns ? (uint64_t)ns : ahead;
-		part = ns > 0 ? part : 0;
-	} while (part && !__atomic_compare_exchange_n(&d->ahead_ns, &ahead, ahead - part, false,
-						      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	return ns - (double)part;
+	if (rest > 0)
+		return rest - take(&d->over_ns, rest);
+	add(&d->over_ns, -rest);
+	return 0;
+}
+
+void wh_busy_forget(struct wh_sm_device *d)
+{
+	store(&d->over_ns, 0);
 }
 
 /*
@@ -121,6 +149,7 @@ static void note_launch(struct wh_session *s, int device, uint64_t now)
 /* The thread that moves the time stamp charges the time between, so nothing is charged twice. */
 static void charge(struct wh_session *s, int device, uint64_t now)
 {
+	struct wh_sm_device *d = &s->limits.sm->device[device];
 	uint64_t since = load(busy_of(s, device)), ns;
 
 	if (!since)
@@ -129,8 +158,8 @@ static void charge(struct wh_session *s, int device, uint64_t now)
 	if (ns < LATE_NS || !__atomic_compare_exchange_n(busy_of(s, device), &since, now, false,
 							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
-	__atomic_fetch_add(&s->limits.sm->device[device].ahead_ns, ns, __ATOMIC_RELAXED);
-	wh_sm_used(s, device, (double)ns);
+	add(&d->ahead_ns, (double)ns);
+	wh_sm_used(s, device, (double)ns - take(&d->over_ns, (double)ns));
 }
 
 /* Has the work held the device for longer than it may? */

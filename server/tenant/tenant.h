@@ -187,7 +187,8 @@ struct wh_sm_bucket {
 	uint64_t probed_tsc;	/* when work was last measured alone (guarantee.c); 0: never */
 	/* The same as tokens_ns, for gpu_beyond_ns: work beyond the guarantee leaves no debt. */
 	int64_t guarantee_ns;
-	uint64_t state[10];	/* for the controller itself */
+	uint64_t ceiling;	/* percent, at the last change of the limits; 0: there was none */
+	uint64_t state[9];	/* for the controller itself */
 };
 
 /*

@@ -196,6 +196,64 @@ static void test_ceilings(void)
 	finish();
 }
 
+/* --- Ceilings that come while programs work beside each other ----------------------------- */
+
+#define LONG_NS		5e7	/* charged while they pass */
+#define SHORT_NS	8e6	/* charged when they are done */
+
+static double used_ns(int i)
+{
+	return (double)client[i].s.limits.account->device[0].gpu_ns;
+}
+
+/*
+ * The first n of percents[] work without a ceiling for a while, with long kernels. Then their
+ * shares are hard, and their kernels short. Returns what they have of the device from
+ * 2 s later, and what they are charged.
+ */
+static void made_hard(int n, double seconds, double *share, double *charged)
+{
+	int i;
+
+	begin();
+	for (i = 0; i < n; i++)
+		tenant(i, percents[i], NONE, 0, LONG_NS);
+	watch_all(0);
+	run(seconds * SECONDS);
+	for (i = 0; i < n; i++) {
+		set_ceiling(&client[i], 0, 0);
+		client[i].ns = SHORT_NS;
+	}
+	/* At 10 % the kernels under way and the debt take that long. */
+	run(2 * SECONDS);
+	for (i = 0; i < n; i++)
+		charged[i] = used_ns(i);
+	run_and_measure(2 * SECONDS, share);
+	for (i = 0; i < n; i++)
+		charged[i] = (used_ns(i) - charged[i]) / (2 * SECONDS) * 100;
+	finish();
+}
+
+static void test_made_hard(void)
+{
+	double share[SIM_PROCESSES], charged[SIM_PROCESSES];
+	int i, kept = 1;
+
+	made_hard(2, 8, share, charged);
+	if (!ok(near(share[0], 40) && near(share[1], 30),
+		"shares_made_hard_hold_after_long_work_beside_others"))
+		diag("got %.2f and %.2f %%", share[0], share[1]);
+	if (!ok(near(share[0], charged[0]) && near(share[1], charged[1]),
+		"and_what_is_used_then_is_charged"))
+		diag("got %.2f and %.2f %%, charged %.2f and %.2f", share[0], share[1],
+		     charged[0], charged[1]);
+	made_hard(4, 12, share, charged);
+	for (i = 0; i < 4; i++)
+		kept &= near(share[i], percents[i]);
+	if (!ok(kept, "no_debt_from_beyond_the_guarantee_is_paid_for_long_under_a_hard_share"))
+		diag("got %.2f, %.2f, %.2f and %.2f %%", share[0], share[1], share[2], share[3]);
+}
+
 /* --- Classes ---------------------------------------------------------------------------------- */
 
 #define BURST	20u
@@ -347,11 +405,12 @@ static void test_lies(void)
 
 int main(void)
 {
-	tap_plan(2 + 1 + 7 + 5 + 5 + 1);
+	tap_plan(2 + 1 + 7 + 5 + 3 + 5 + 1);
 	test_gaps();
 	test_full();
 	test_idle_time();
 	test_ceilings();
+	test_made_hard();
 	test_classes();
 	test_lies();
 	return tap_exit();
