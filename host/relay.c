@@ -351,10 +351,11 @@ static bool hear_port(struct part *p)
 
 static void closed(unsigned int number, uint64_t asked)
 {
-	struct part *p = &relay.part[number];
+	struct part *p = relay.part;
 
 	if (number >= relay.r->parts)
 		return;
+	p += number;
 	/* A process that came after QEMU was asked is another one. */
 	if (p->opened < asked) {
 		p->waits = false;
