@@ -5,7 +5,7 @@
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/ring/lib.sh"
 
-plan 19
+plan 21
 ring_image
 serve || { echo "Bail out! no server: $(cat "$tmp/serve")"; exit 1; }
 programs="threads rounds=1 n=256
@@ -65,6 +65,13 @@ vm_run lib "$WH_TOP/packaging/libvirt/emulator-ring" -name guest=lib,debug-threa
 	-display none -no-reboot -serial stdio -kernel "$WH_BUILD/bochs/debian/vmlinuz" -initrd "$tmp/initrd" \
 	-append "$guest_arguments"
 like libvirts_emulator_makes_a_vm_of_the_tenant_of_its_name "$(vm_prog lib a /root/client info)" "^total 67108864 free 67108864$"
+vm_say lib 'bg s /root/client alloc=8388608 ready line copy=65536'
+vm_wait lib '^ready'
+is vm_is_suspended_as_other_tenants_are "$("$wormhole" suspend lib 2>&1; memory_of lib)" 0
+"$wormhole" resume lib
+vm_say lib 'echo >/tmp/s.in'
+vm_wait lib '^@end s '
+is and_its_programs_go_on_when_it_is_resumed "$(section lib s | tail -n 1) $(memory_of lib)" "ok 0"
 vm_end lib
 like emulator_without_a_domain_is_qemu "$("$WH_TOP/packaging/libvirt/emulator-ring" -version)" "^QEMU emulator"
 vm_run auto "$wormhole" client start --accel tcg --kernel "$WH_BUILD/bochs/debian/vmlinuz" --initrd "$tmp/initrd" \
