@@ -7,6 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "window.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ	22
+#define MADV_POPULATE_WRITE	23
+#endif
 
 struct line {
 	unsigned long start, end, inode;
@@ -84,4 +92,26 @@ bool wh_maps_writable(const void *p)
 	if (f)
 		fclose(f);
 	return l.end > (uintptr_t)p && l.start <= (uintptr_t)p && l.perms[1] == 'w';
+}
+
+/*
+ * A kernel before 5.14 does not know such advice, and nobody learns it there. Then the page counts
+ * as good.
+ */
+static bool page_is_there(uintptr_t at, bool write)
+{
+	static __thread char known;
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	uintptr_t mask = -(uintptr_t)WH_PAGE_SIZE, page = at & mask, own = (uintptr_t)&known & mask;
+
+	known = 0;
+	return !madvise((void *)page, WH_PAGE_SIZE, advice) ||
+	       madvise((void *)own, WH_PAGE_SIZE, advice);
+}
+
+bool wh_maps_there(const void *low, size_t size, bool write)
+{
+	uintptr_t first = (uintptr_t)low;
+
+	return page_is_there(first, write) && page_is_there(first + size - 1, write);
 }

@@ -20,5 +20,10 @@ enum wh_pages {
 enum wh_pages wh_maps_kind(const void *low, size_t size);
 /* May the program write there now? False if nothing is there, or the list is missing. */
 bool wh_maps_writable(const void *p);
+/*
+ * Are the first and the last page there, and may they be read, or written? The kernel tries it.
+ * This is for a worker in this process.
+ */
+bool wh_maps_there(const void *low, size_t size, bool write);
 
 #endif

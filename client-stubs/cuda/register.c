@@ -457,8 +457,12 @@ static CUresult register_range(struct range *r, unsigned int flags)
 	if (!make_room())
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r->there = true;
-	res = wh_client.link.one_process ? pin(r->start, r->size, flags) :
-					   register_shared(r, flags);
+	if (!wh_client.link.one_process)
+		res = register_shared(r, flags);
+	else if (wh_maps_there(r->start, r->size, !(flags & CU_MEMHOSTREGISTER_READ_ONLY)))
+		res = pin(r->start, r->size, flags);
+	else
+		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS)
 		insert(r);
 	return res;

@@ -34,6 +34,7 @@
 #define PAGE_NAME	"softgpu-checkpoint"
 #define LINK_NAME	"/memfd:" PAGE_NAME " (deleted)"
 #define MAGIC		0x4b48435550474753ULL	/* "SGGPUCHK" */
+#define STACK		(128u << 10)	/* a worker touches all that it has, stacks as well */
 #define LOOK_NS		20000000	/* between two looks whether the target still lives */
 
 enum op { OP_LOCK = 1, OP_CHECKPOINT, OP_RESTORE, OP_UNLOCK };
@@ -160,12 +161,17 @@ static void *serve(void *arg)
 static bool start_thread(void)
 {
 	sigset_t all, before;
+	pthread_attr_t attr;
 	pthread_t t;
 	bool good;
 
+	if (pthread_attr_init(&attr))
+		return false;
+	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	good = !pthread_create(&t, NULL, serve, NULL);
+	good = !pthread_create(&t, &attr, serve, NULL);
+	pthread_attr_destroy(&attr);
 	if (good)
 		pthread_detach(t);
 	while (good && !__atomic_load_n(&own->tid, __ATOMIC_ACQUIRE))

@@ -12,11 +12,6 @@
 
 #include "driver.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
-#endif
-
 #define ALLOC_FLAGS	(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | \
 			 CU_MEMHOSTALLOC_WRITECOMBINED)
 #define REGISTER_FLAGS	(CU_MEMHOSTREGISTER_PORTABLE | \
@@ -173,30 +168,6 @@ CUresult cuMemFreeHost(void *p)
 	return sgpu_leave(p ? host_release(p, SGPU_MEM_HOST) : CUDA_SUCCESS);
 }
 
-/*
- * Can the page be pinned as the driver pins it? Of a kernel before 5.14, which
- * knows no such advice, nobody learns it: then the page counts as good.
- */
-static bool page_is_there(uint64_t addr, size_t page, bool write)
-{
-	static __thread char known;
-	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-	uint64_t own = (uintptr_t)&known & -page;
-
-	known = 0;
-	return !madvise((void *)(uintptr_t)(addr & -page), page, advice) ||
-	       madvise((void *)(uintptr_t)own, page, advice);
-}
-
-/* Looks at the first page and at the last one. */
-static bool is_there(uint64_t base, uint64_t size, bool write)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	return page_is_there(base, page, write) &&
-	       page_is_there(base + size - 1, page, write);
-}
-
 static CUresult host_register(struct sgpu_ctx *ctx, void *p, size_t size,
 			      unsigned int flags)
 {
@@ -218,8 +189,6 @@ static CUresult host_register(struct sgpu_ctx *ctx, void *p, size_t size,
 		return other->kind == SGPU_MEM_HOST ?
 		       CUDA_ERROR_INVALID_VALUE :
 		       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-	if (!is_there(r.base, size, !(flags & CU_MEMHOSTREGISTER_READ_ONLY)))
-		return CUDA_ERROR_INVALID_VALUE;
 	r.id = sgpu_new_id();
 	return insert(&r) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
