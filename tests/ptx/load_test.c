@@ -169,8 +169,10 @@ static void modules(void)
 	       "no device memory for 'x'", "device_memory_can_run_out");
 	module(".const .b8 x[70000];", PTX_ERR_SYNTAX, "larger than 65536",
 	       "constants_have_64_KiB");
-	module(".global .texref t;", PTX_ERR_UNSUPPORTED, ".texref",
-	       "texture_is_unsupported");
+	module(".global .texref t[2];", PTX_ERR_UNSUPPORTED, "array of .texref",
+	       "array_of_textures_is_unsupported");
+	module(".global .surfref s;", PTX_ERR_UNSUPPORTED, ".surfref",
+	       "surface_is_unsupported");
 	module(".entry k() .reqnctapercluster 2 { ret; }",
 	       PTX_ERR_UNSUPPORTED, ".reqnctapercluster",
 	       "cluster_is_unsupported");
