@@ -85,7 +85,7 @@ b = open(sys.argv[1], "rb").read()
 print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
 }
 
-plan 57
+plan 56
 : >"$FAKE_NVML"
 start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40,sm-max=none,priority=high
 await has_worker 1
