@@ -106,11 +106,13 @@ demo: $(DEMO:%=demo-%) build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/bochs demo-images
 	$(Q)tests/bochs/demo.sh
 
-.PHONY: $(DEMO:%=demo-%) demo-ring demo-kernel
+.PHONY: $(DEMO:%=demo-%) demo-ring demo-kernel demo-daemon
 $(DEMO:%=demo-%): | deps
-demo-ring: demo-kernel demo-cuda-api demo-softgpu demo-stubs demo-server demo-host build-examples
+demo-ring: demo-kernel demo-softgpu demo-stubs demo-daemon demo-host build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/vm/client-image $(O)/tests/vm/client.cpio
 	$(Q)tests/ring/demo.sh
+demo-daemon: demo-server
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C server $(O)/server/wormhole-server
 demo-kernel: | deps
 	$(Q)$(MAKE) $(SUB) -C tests/bochs/debian kernel
 demo-bochs:
