@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "gen_api.h"
 #include "window.h"
@@ -108,6 +109,22 @@ const char *wh_transport_variable(const char *name, char *room, size_t size)
 	snprintf(room, size, "%s", first);
 	free(first);
 	return room;
+}
+
+void *wh_link_map(uint64_t va, size_t size, int file, off_t offset)
+{
+	void *want = (void *)va;
+	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file,
+		       offset);
+
+	if (p != want) {
+		if (p != MAP_FAILED)
+			munmap(p, size);
+		return NULL;
+	}
+	/* Like pinned memory of the real driver, it does not follow a fork. */
+	madvise(p, size, MADV_DONTFORK);
+	return p;
 }
 
 static int area_ok(uint64_t offset, uint64_t size, size_t part_size)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "compiler.h"
 #include "log.h"
@@ -130,5 +131,11 @@ const char *wh_transport_variable(const char *name, char *room, size_t size);
  * WH_EFAULT for a page that makes no sense.
  */
 int wh_link_from_part(struct wh_link *l, void *part, size_t part_size);
+
+/*
+ * Maps @size bytes of the file from @offset on at exactly @va, not for children of a fork. NULL:
+ * that address is taken in this process.
+ */
+void *wh_link_map(uint64_t va, size_t size, int file, off_t offset);
 
 #endif

@@ -267,26 +267,19 @@ static const struct wh_lane_ops lane_ops = {
 /* Maps the part from that device. NULL: another device, or the address is taken. */
 static void *map_part(const struct wh_window *window, const struct wh_relay_welcome *w)
 {
-	void *want = (void *)WH_SHM_PART_VA, *p;
+	void *p;
 	int fd = open(window->path, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0) {
 		wh_note_reason("ring: %s: %s", window->path, strerror(errno));
 		return NULL;
 	}
-	p = mmap(want, w->part_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd,
-		 (off_t)w->part_offset);
+	p = wh_link_map(WH_SHM_PART_VA, w->part_size, fd, (off_t)w->part_offset);
 	close(fd);
-	if (p == want) {
-		/* Like pinned memory of the real driver, it does not follow a fork. */
-		madvise(p, w->part_size, MADV_DONTFORK);
-		return p;
-	}
-	if (p != MAP_FAILED)
-		munmap(p, w->part_size);
-	wh_note_reason("ring: address %p is taken in this process; it must stay free for the shared window",
-		       want);
-	return NULL;
+	if (!p)
+		wh_note_reason("ring: address %p is taken in this process; it must stay free for "
+			       "the shared window", (void *)WH_SHM_PART_VA);
+	return p;
 }
 
 /* A VM may have windows of other servers, too. The relay's has that size and a part there. */

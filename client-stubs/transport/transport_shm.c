@@ -148,19 +148,11 @@ static int receive(int sock, struct wh_shm_welcome *w, struct files *f, bool *cu
 
 static void *map_at(uint64_t va, size_t size, int file, off_t offset)
 {
-	void *want = (void *)va;
-	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file,
-		       offset);
+	void *p = wh_link_map(va, size, file, offset);
 
-	if (p != want) {
-		if (p != MAP_FAILED)
-			munmap(p, size);
+	if (!p)
 		wh_complain("shm: address %p is taken in this process; it must stay free for the "
-			    "shared window", want);
-		return NULL;
-	}
-	/* Like pinned memory of the real driver, it does not follow a fork. */
-	madvise(p, size, MADV_DONTFORK);
+			    "shared window", (void *)va);
 	return p;
 }
 
