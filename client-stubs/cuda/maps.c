@@ -100,11 +100,10 @@ bool wh_maps_writable(const void *p)
  */
 static bool page_is_there(uintptr_t at, bool write)
 {
-	static __thread char known;
+	char here = 0;
 	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-	uintptr_t mask = -(uintptr_t)WH_PAGE_SIZE, page = at & mask, own = (uintptr_t)&known & mask;
+	uintptr_t mask = -(uintptr_t)WH_PAGE_SIZE, page = at & mask, own = (uintptr_t)&here & mask;
 
-	known = 0;
 	return !madvise((void *)page, WH_PAGE_SIZE, advice) ||
 	       madvise((void *)own, WH_PAGE_SIZE, advice);
 }

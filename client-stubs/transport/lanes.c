@@ -29,7 +29,7 @@ struct lane {
 static struct {
 	const struct wh_lane_ops *ops;
 	struct lane lane[WH_MAX_SLOTS];
-} all;
+} lanes;
 
 void wh_lanes_open(struct wh_link *l, const struct wh_lane_ops *ops)
 {
@@ -37,13 +37,13 @@ void wh_lanes_open(struct wh_link *l, const struct wh_lane_ops *ops)
 	bool cells = l->msg_size >= 2 * WH_SHM_RING;
 	uint32_t i;
 
-	all.ops = ops;
+	lanes.ops = ops;
 	if (cells)
 		l->room = l->msg_size - WH_SHM_RING;
 	for (i = 0; i < l->slots; i++) {
 		struct wh_slot *slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE);
 
-		all.lane[i] = (struct lane) {
+		lanes.lane[i] = (struct lane) {
 			.slot = slot,
 			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->msg_size) -
 					WH_SHM_CELLS : NULL,
@@ -59,7 +59,7 @@ void wh_lanes_open(struct wh_link *l, const struct wh_lane_ops *ops)
 
 static uint32_t number_of(const struct lane *n)
 {
-	return (uint32_t)(n - all.lane);
+	return (uint32_t)(n - lanes.lane);
 }
 
 /* Is this call done? The worker runs a slot's calls in order. */
@@ -83,7 +83,7 @@ static int await_so(struct lane *n, uint32_t call, bool patient)
 sleep:
 	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
 	while (!reached(n, call)) {
-		rc = all.ops->sleep(number_of(n), &s->response, n->done);
+		rc = lanes.ops->sleep(number_of(n), &s->response, n->done);
 		if (rc && !reached(n, call))
 			return rc;
 	}
@@ -106,7 +106,7 @@ static int await(struct lane *n, uint32_t call)
 int wh_lanes_reached(struct wh_link *l, uint32_t slot, uint64_t number)
 {
 	static const struct timespec nap = { .tv_nsec = OTHERS_NAP_NS };
-	const uint32_t *response = &all.lane[slot].slot->response;
+	const uint32_t *response = &lanes.lane[slot].slot->response;
 	unsigned int n;
 
 	for (n = 1; ; n++) {
@@ -118,7 +118,7 @@ int wh_lanes_reached(struct wh_link *l, uint32_t slot, uint64_t number)
 		__builtin_ia32_pause();
 		if (n % OTHERS_LOOKS)
 			continue;
-		if (n / OTHERS_LOOKS % OTHERS_LOOKS == 0 && all.ops->gone())
+		if (n / OTHERS_LOOKS % OTHERS_LOOKS == 0 && lanes.ops->gone())
 			return WH_EGONE;
 		sched_yield();
 		if (n > 20 * OTHERS_LOOKS)
@@ -132,7 +132,7 @@ static void send_call(struct lane *n, uint32_t call)
 
 	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
-		all.ops->wake(number_of(n), &s->request);
+		lanes.ops->wake(number_of(n), &s->request);
 }
 
 /* Takes what posted calls left behind: all of them are done now. */
@@ -167,13 +167,13 @@ static void keep_up(struct wh_link_slot *o, uint32_t call)
 static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg,
 			 bool patient)
 {
-	struct lane *n = &all.lane[slot];
+	struct lane *n = &lanes.lane[slot];
 	struct wh_slot *s = n->slot;
 	uint32_t call;
 	int rc;
 
 	if (WH_UNLIKELY(!n->used)) {
-		if (all.ops->use(slot))
+		if (lanes.ops->use(slot))
 			return WH_EGONE;
 		n->used = true;
 	}
@@ -225,7 +225,7 @@ static int request_of(struct lane *n, struct wh_shm_cell *c, uint32_t call, size
 int wh_lanes_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t size)
 {
 	struct wh_link_slot *o = &l->slot[slot];
-	struct lane *n = &all.lane[slot];
+	struct lane *n = &lanes.lane[slot];
 	struct wh_slot *s = n->slot;
 	uint32_t call = n->calls + 1;
 	struct wh_shm_cell *c = &n->cell[call % WH_SHM_CELLS];
@@ -260,13 +260,13 @@ int wh_lanes_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t siz
 int wh_lanes_settle(struct wh_link *l, uint32_t slot)
 {
 	(void)l;
-	return await(&all.lane[slot], all.lane[slot].calls);
+	return await(&lanes.lane[slot], lanes.lane[slot].calls);
 }
 
 /* The worker finishes what it has begun; nobody reads the response. */
 int wh_lanes_abandon(struct wh_link *l, uint32_t slot)
 {
-	struct lane *n = &all.lane[slot];
+	struct lane *n = &lanes.lane[slot];
 	uint32_t sent = __atomic_load_n(&n->slot->request, __ATOMIC_ACQUIRE);
 
 	(void)l;

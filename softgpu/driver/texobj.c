@@ -40,10 +40,26 @@ CUresult sgpu_resource_ok(const CUDA_RESOURCE_DESC *r)
 	}
 }
 
-static CUresult sampling_ok(const CUDA_TEXTURE_DESC *t)
+static bool is_cubemap(const CUDA_RESOURCE_DESC *r)
+{
+	const struct sgpu_array *a = NULL;
+	const struct sgpu_mipmap *m;
+
+	if (r->resType == CU_RESOURCE_TYPE_ARRAY) {
+		a = sgpu_obj_get(SGPU_ARRAY, r->res.array.hArray);
+	} else if (r->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
+		m = sgpu_obj_get(SGPU_MIPMAP, r->res.mipmap.hMipmappedArray);
+		a = m ? m->level[0] : NULL;
+	}
+	return a && a->d.Flags & CUDA_ARRAY3D_CUBEMAP;
+}
+
+static CUresult sampling_ok(const CUDA_TEXTURE_DESC *t, const CUDA_RESOURCE_DESC *r)
 {
 	int i;
 
+	if (t->flags & CU_TRSF_SEAMLESS_CUBEMAP && !is_cubemap(r))
+		return CUDA_ERROR_INVALID_VALUE;
 	for (i = 0; i < 3; i++)
 		if ((unsigned int)t->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)
 			return CUDA_ERROR_INVALID_VALUE;
@@ -76,7 +92,7 @@ CUresult cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *r,
 		return rc;
 	rc = out && r && s ? sgpu_resource_ok(r) : CUDA_ERROR_INVALID_VALUE;
 	if (!rc)
-		rc = sampling_ok(s);
+		rc = sampling_ok(s, r);
 	if (!rc && v && r->resType >= CU_RESOURCE_TYPE_LINEAR)
 		rc = CUDA_ERROR_INVALID_VALUE;	/* only arrays can have a resource view */
 	if (rc)

@@ -73,17 +73,38 @@ static void test_profiler(void)
 
 /* --- Textures -------------------------------------------------------------------------------- */
 
+/* Only a cube's faces have seams, so the driver wants a cubemap. */
+static void test_seamless(const struct cudaResourceDesc *plane)
+{
+	struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
+	struct cudaResourceDesc cube = { .resType = cudaResourceTypeArray };
+	struct cudaTextureDesc_v2 tex = { .seamlessCubemap = 1 };
+	struct cudaExtent faces = { 16, 16, 6 };
+	GUARDED(struct cudaTextureDesc_v2) back;
+	cudaTextureObject_t object;
+
+	FILL(back);
+	NEED(cudaMalloc3DArray(&cube.res.array.array, &format, faces, cudaArrayCubemap));
+	ok(!cudaCreateTextureObject_v2(&object, &cube, &tex, NULL) &&
+	   !cudaGetTextureObjectTextureDesc_v2(&back.it, object) && back.it.seamlessCubemap == 1 &&
+	   KEPT(back), "the_second_form_makes_a_seamless_one_of_a_cubemap");
+	NEED(cudaDestroyTextureObject(object));
+	ok_err(cudaCreateTextureObject_v2(&object, plane, &tex, NULL), cudaErrorInvalidValue,
+	       "and_none_of_an_array_without_faces");
+	cudaGetLastError();
+	NEED(cudaFreeArray(cube.res.array.array));
+}
+
 /* The second form has one field more at its end, which the first must not show. */
 static void test_objects(void)
 {
 	struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
 	struct cudaResourceDesc res = { .resType = cudaResourceTypeArray };
-	struct cudaTextureDesc_v2 tex2 = { .seamlessCubemap = 1 };
 	struct cudaTextureDesc *tex = at_the_end(sizeof(*tex));
 	GUARDED(struct cudaTextureDesc_v2) back2;
 	GUARDED(struct cudaTextureDesc) back;
 	GUARDED(struct cudaResourceDesc) from;
-	cudaTextureObject_t object, object2;
+	cudaTextureObject_t object;
 	cudaArray_t array;
 
 	FILL(back);
@@ -101,11 +122,8 @@ static void test_objects(void)
 	   from.it.res.array.array == array, "its_resource_is_told_in_a_struct_of_11");
 	ok(!cudaGetTextureObjectTextureDesc_v2(&back2.it, object) && !back2.it.seamlessCubemap &&
 	   KEPT(back2), "the_second_form_tells_that_it_is_not_seamless");
-	ok(!cudaCreateTextureObject_v2(&object2, &res, &tex2, NULL) &&
-	   !cudaGetTextureObjectTextureDesc_v2(&back2.it, object2) && back2.it.seamlessCubemap == 1,
-	   "the_second_form_makes_a_seamless_one");
+	test_seamless(&res);
 	NEED(cudaDestroyTextureObject(object));
-	NEED(cudaDestroyTextureObject(object2));
 	NEED(cudaFreeArray(array));
 }
 
@@ -380,7 +398,7 @@ static void test_entry_points(void)
 
 int main(void)
 {
-	tap_plan(70);
+	tap_plan(71);
 	test_device();
 	test_old_names();
 	test_profiler();
