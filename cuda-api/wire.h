@@ -34,6 +34,8 @@ struct wh_rsp {
 
 /* The upper half of a call's number is its library's, WH_LIB_*. */
 #define WH_LIBRARY_SHIFT	16
+/* A bit of it: the call is for the file of the major before, and so are the objects it names. */
+#define WH_LIBRARY_OLDER	0x80000000u
 /* In the place of a version's minor and patch numbers: any of the major, and do not say which. */
 #define WH_ANY_OF_MAJOR		0xffffffu
 

@@ -124,7 +124,7 @@ static CUresult open_library(struct wh_library *lib)
 	const struct wh_rsp_whLibraryOpen *r;
 	struct wh_req_whLibraryOpen *q;
 	uint64_t theirs = 0;
-	uint32_t got = 0;
+	uint32_t got = 0, older = 0;
 	struct wh_call c;
 	struct wish w;
 	CUresult res;
@@ -145,10 +145,12 @@ static CUresult open_library(struct wh_library *lib)
 	if (r->hdr.size >= sizeof(*r)) {
 		theirs = r->hash;
 		got = r->version;
+		older = r->older & WH_LIBRARY_OLDER;
 	}
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
 		return refuse(lib, res, theirs);
+	lib->older = older;
 	/* It is said once, by the thread whose answer came first. */
 	if (__atomic_exchange_n(&lib->state, LIBRARY_OPEN, __ATOMIC_ACQ_REL) == LIBRARY_NEW)
 		compare(lib, &w, got);
@@ -170,12 +172,17 @@ CUresult wh_library_prepare(struct wh_library *lib)
 
 void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call, size_t size)
 {
+	struct wh_req *q;
+
 	if (WH_UNLIKELY(lib->state != LIBRARY_OPEN || (!lib->bare && !wh_thread.ctx))) {
 		c->result = wh_library_prepare(lib);
 		if (c->result != CUDA_SUCCESS)
 			return NULL;
 	}
-	return lib->bare ? wh_begin_connected(c, call, size) : wh_begin(c, call, size);
+	q = lib->bare ? wh_begin_connected(c, call, size) : wh_begin(c, call, size);
+	if (q)
+		q->call |= lib->older;
+	return q;
 }
 
 /* Also makes void what is known of statuses of the library's other calls: these wait again. */

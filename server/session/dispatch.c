@@ -299,6 +299,8 @@ static bool sheltered(struct wh_session *s, const struct wh_req *q)
 	       wh_sms_shelter(s) == CUDA_SUCCESS;
 }
 
+_Static_assert(WH_H_TYPES <= WH_HANDLE_LIBRARIES, "the driver's types are below the libraries'");
+
 static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void *from,
 			   uint64_t size, int *result)
 {
@@ -309,7 +311,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 
 	if (rc != WH_OK)
 		return rc;
-	e = wh_library_find(q->call);
+	e = wh_library_find(q->call & ~WH_LIBRARY_OLDER);
 	if (!e)
 		return WH_ENOSYS;
 	if (size < e->min_size)
@@ -318,7 +320,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_EPERM;
 	if (!go_in(s, q, true, e->ends))
 		return WH_CALLERS_TURN_US;
-	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT) && sheltered(s, q)) {
+	if (wh_library_enter(s, f->req) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		wh_library_begins(s);
 		/* A call that ends nothing is work, like a launch. Any other call may wait. */
@@ -335,6 +337,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	} else {
 		rc = WH_EPERM;
 	}
+	wh_library_leave(s);
 	wh_callers_leave(s);
 	return rc;
 }

@@ -144,10 +144,8 @@ void wh_library_open_beside(const struct wh_library *lib, const char *path)
 	}
 }
 
-static void *open_file(const struct wh_library *lib, uint32_t wish, char *err, size_t err_size)
+static void *open_file(const struct wh_library *lib, const char *path, char *err, size_t err_size)
 {
-	char room[4096];
-	const char *path = find(lib, wish, room, sizeof(room));
 	void *handle;
 
 	wh_library_open_beside(lib, path);
@@ -191,38 +189,82 @@ uint32_t wh_library_version(const struct wh_library *lib, void *handle)
 
 /* --- Loading -------------------------------------------------------------------- */
 
-bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
-		     size_t err_size)
+/* Returns the table of the file's functions, or NULL: it is not that library, or no memory. */
+static void *functions_of(const struct wh_library *lib, void *handle)
+{
+	const struct wh_library_symbol *sym;
+	void *table = calloc(1, lib->table_size);
+
+	for (sym = lib->symbols; table && sym->name; sym++)
+		*(void **)((char *)table + sym->offset) = dlsym(handle, sym->name);
+	if (table && *(void **)((char *)table + lib->symbols->offset))
+		return table;
+	free(table);
+	return NULL;
+}
+
+/* Is the file that of the major before? */
+static bool is_older(const struct wh_library *lib, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return lib->older && begins(slash ? slash + 1 : path, lib->older);
+}
+
+const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish,
+					      char *err, size_t err_size)
 {
 	const struct wh_library *lib = number < WH_LIBS ? wh_libraries[number] : NULL;
-	const struct wh_library_symbol *sym;
-	void *handle, *table;
+	struct wh_library_file *file;
+	char room[4096];
+	const char *path;
+	void *handle;
 
 	if (!lib) {
 		snprintf(err, err_size, "no library has the number %u", number);
-		return false;
+		return NULL;
 	}
-	if (s->library[number])
-		return true;
-	handle = open_file(lib, wish, err, err_size);
+	path = find(lib, wish, room, sizeof(room));
+	file = &s->library_file[is_older(lib, path)][number];
+	if (file->functions)
+		return file;
+	handle = open_file(lib, path, err, err_size);
 	if (!handle)
-		return false;
-	table = calloc(1, lib->table_size);
-	for (sym = lib->symbols; table && sym->name; sym++)
-		*(void **)((char *)table + sym->offset) = dlsym(handle, sym->name);
-	if (table && *(void **)((char *)table + lib->symbols->offset)) {
-		s->library[number] = table;	/* the library stays loaded, as the driver does */
-		s->library_version[number] = (wish & WH_ANY_OF_MAJOR) == WH_ANY_OF_MAJOR || !wish ?
-						     0 : wh_library_version(lib, handle);
-		if (lib->loaded)
-			lib->loaded(s, table);
-		return true;
+		return NULL;
+	file->functions = functions_of(lib, handle);
+	if (!file->functions) {
+		snprintf(err, err_size, "it lacks its first function: not that library");
+		dlclose(handle);
+		return NULL;
 	}
-	snprintf(err, err_size, "%s", table ? "it lacks its first function: not that library" :
-		 "out of memory");
-	free(table);
-	dlclose(handle);
-	return false;
+	/* The library stays loaded, as the driver does. */
+	file->version = (wish & WH_ANY_OF_MAJOR) == WH_ANY_OF_MAJOR || !wish ?
+			0 : wh_library_version(lib, handle);
+	s->library[number] = file->functions;
+	if (lib->loaded)
+		lib->loaded(s, file->functions);
+	return file;
+}
+
+bool wh_library_enter(struct wh_session *s, struct wh_req *q)
+{
+	bool older = q->call & WH_LIBRARY_OLDER;
+	uint32_t number;
+	void *functions;
+
+	q->call &= ~WH_LIBRARY_OLDER;
+	number = q->call >> WH_LIBRARY_SHIFT;
+	functions = s->library_file[older][number].functions;
+	if (!functions)
+		return false;
+	s->library[number] = functions;
+	s->handles.older = older;
+	return true;
+}
+
+void wh_library_leave(struct wh_session *s)
+{
+	s->handles.older = false;
 }
 
 /* A client should ask once; one that asks in a loop must not fill the log. */
@@ -278,6 +320,7 @@ CUresult wh_do_whLibraryOpen(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_whLibraryOpen *q = f->req;
 	struct wh_rsp_whLibraryOpen *r = wh_reply(f, sizeof(*r));
+	const struct wh_library_file *file;
 	const struct wh_library *lib;
 	char err[512];
 
@@ -289,8 +332,10 @@ CUresult wh_do_whLibraryOpen(struct wh_session *s, struct wh_frame *f)
 	r->hash = lib->hash;
 	if (q->hash != lib->hash)
 		return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
-	if (wh_library_load(s, q->library, q->wish, err, sizeof(err))) {
-		r->version = s->library_version[q->library];
+	file = wh_library_load(s, q->library, q->wish, err, sizeof(err));
+	if (file) {
+		r->version = file->version;
+		r->older = file == &s->library_file[1][q->library] ? WH_LIBRARY_OLDER : 0;
 		return CUDA_SUCCESS;
 	}
 	say_failed(s, q->library, err);

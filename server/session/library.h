@@ -62,10 +62,18 @@ const char *wh_library_named(const struct wh_library *lib);
  * Loads a library, if it is not loaded. The file is the one that $WORMHOLE_<NAME> names. Otherwise
  * it is the wished version of those that the server has found (choice.h), or else the file in the
  * first folder of $WORMHOLE_LIB_PATH that has it, or else what the loader finds by the soname; of
- * two majors the wished one comes first. It is never a client's stub. False with one line in err.
+ * two majors the wished one comes first, and both may be loaded. It is never a client's stub. NULL
+ * with one line in err.
  */
-bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
-		     size_t err_size);
+const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish,
+					      char *err, size_t err_size);
+/*
+ * The call with this request is for one of the library's two files, until wh_library_leave(): takes
+ * WH_LIBRARY_OLDER out of its number, and lets the library's objects be those of that file. Calls
+ * of libraries run alone, so that no other sees this. False: that file is not open.
+ */
+bool wh_library_enter(struct wh_session *s, struct wh_req *q);
+void wh_library_leave(struct wh_session *s);
 /*
  * Writes the path of the file of this name into `room`, from the first folder of
  * $WORMHOLE_LIB_PATH that has it, and returns it; or NULL.
@@ -88,7 +96,7 @@ int32_t wh_library_missing(struct wh_session *s, const char *name, int32_t statu
 bool wh_library_host_work(struct wh_session *s, size_t size, void **out);
 void wh_library_host_work_end(struct wh_session *s);
 
-/* Returns the table of a library's functions; not NULL inside its handlers. */
+/* Returns the table of a library's functions; not NULL inside its handlers (wh_library_enter()). */
 static inline const void *wh_library_functions(const struct wh_session *s, uint32_t number)
 {
 	return s->library[number];

@@ -110,7 +110,8 @@ static void free_session(struct wh_session *s)
 	}
 	wh_host_free(s);
 	for (i = 0; i < WH_LIBS; i++) {
-		free(s->library[i]);
+		free(s->library_file[0][i].functions);
+		free(s->library_file[1][i].functions);
 		free(s->library_state[i]);
 	}
 	free(s->library_work);

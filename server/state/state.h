@@ -123,6 +123,12 @@ struct wh_trace {
 	uint32_t client;
 };
 
+/* A library's file, see library.h. */
+struct wh_library_file {
+	void *functions;	/* a table of them; NULL until it is opened */
+	uint32_t version;	/* see choice.h; only if a client wished for one */
+};
+
 struct wh_session {
 	struct wh_driver drv;
 	struct wh_handles handles;
@@ -171,9 +177,9 @@ struct wh_session {
 	struct wh_reach reach;
 	struct wh_limits limits;
 	struct wh_trace trace;
-	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
-	/* see choice.h; only if a client wished for a version */
-	uint32_t library_version[WH_LIBS];
+	/* A program may have a file of each of two majors: [1] is that of the older one. */
+	struct wh_library_file library_file[2][WH_LIBS];
+	void *library[WH_LIBS];	/* the functions of the file that the running call is for */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
 	void *library_work;		/* host memory of the one call that has some, library.h */
 	struct wh_box *boxes;	/* session/box.c */

@@ -105,7 +105,8 @@ static void fill(struct wh_session *s)
 	uint32_t i;
 
 	for (i = 0; i < WH_LIBS; i++)
-		s->library[i] = wh_libraries[i] ? table(wh_libraries[i]) : NULL;
+		s->library_file[0][i].functions = s->library[i] =
+			wh_libraries[i] ? table(wh_libraries[i]) : NULL;
 	b = s->library[WH_LIB_cublas];
 	n = s->library[WH_LIB_cudnn];
 	t = s->library[WH_LIB_cusparselt];

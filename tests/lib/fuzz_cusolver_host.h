@@ -266,8 +266,8 @@ static void fill(struct wh_session *s)
 		.cusolverSpScsrluExtractHost = extract_S, .cusolverSpDcsrluExtractHost = extract_D,
 	};
 
-	s->library[WH_LIB_cusparse] = &p;
-	s->library[WH_LIB_cusolver] = &l;
+	s->library_file[0][WH_LIB_cusparse].functions = s->library[WH_LIB_cusparse] = &p;
+	s->library_file[0][WH_LIB_cusolver].functions = &l;
 	s->drv.cuCtxSetCurrent = (void *)quiet;
 	context = wh_handle_for(s, WH_H_CUcontext, (void *)0x1000, 0);
 	session = s;

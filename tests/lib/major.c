@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Opens libraries by name, as programs of CUDA 11, 12 and 13 are linked with them, and uses each.
- * It prints cuBLAS' major version, and the status of a function that 13 lacks: cusolverDnPotrf(),
- * which CUDA 12's cuSOLVER has, and cusparseXcsrgemm2Nnz() of CUDA 11's cuSPARSE. Of cublasLt it is
- * the status of making a descriptor in a struct of CUDA 11.
+ * It prints cuBLAS' major version, or, after "given:", the status of a call with the handle that
+ * was made last, by whichever library. Of others it prints the status of a function that 13 lacks:
+ * cusolverDnPotrf(), which CUDA 12's cuSOLVER has, and cusparseXcsrgemm2Nnz() of CUDA 11's
+ * cuSPARSE. Of cublasLt it is the status of making a descriptor in a struct of CUDA 11.
  */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#define GIVEN	"given:"
+
+static cublasHandle_t handle;
 
 /* The handle is made first, which is the library's first call. */
 static int cublas(void *library)
 {
 	cublasStatus_t (*create)(cublasHandle_t *handle);
 	cublasStatus_t (*version)(cublasHandle_t handle, int *value);
-	cublasHandle_t handle;
 	int value;
 
 	*(void **)&create = dlsym(library, "cublasCreate_v2");
@@ -24,6 +29,15 @@ static int cublas(void *library)
 	if (!create || !version || create(&handle) || version(handle, &value))
 		return -1;
 	return value / 10000;
+}
+
+static int cublas_given(void *library)
+{
+	cublasStatus_t (*rotg)(cublasHandle_t handle, float *a, float *b, float *c, float *s);
+	float a = 3, b = 4, c, s;
+
+	*(void **)&rotg = dlsym(library, "cublasSrotg_v2");
+	return rotg ? (int)rotg(handle, &a, &b, &c, &s) : -1;
 }
 
 static int cusolver(void *library)
@@ -72,16 +86,20 @@ static int use(const char *name, void *library)
 
 int main(int argc, char **argv)
 {
+	const char *name;
 	void *library;
+	bool given;
 	int i;
 
 	for (i = 1; i < argc; i++) {
-		library = dlopen(argv[i], RTLD_NOW);
+		given = !strncmp(argv[i], GIVEN, strlen(GIVEN));
+		name = argv[i] + (given ? strlen(GIVEN) : 0);
+		library = dlopen(name, RTLD_NOW);
 		if (!library) {
 			printf("%s\n", dlerror());
 			return 1;
 		}
-		printf("%d\n", use(argv[i], library));
+		printf("%d\n", given ? cublas_given(library) : use(name, library));
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 unset WORMHOLE_CUBLAS
 old=$bin/majors/12 new=$bin/majors/13
+refused=1 # CUBLAS_STATUS_NOT_INITIALIZED
 
 # opens LIBRARY... prints what the program says of each.
 opens() { timeout 30 "$bin/major" "$@" 2>"$tmp/err" | tr '\n' ' '; }
@@ -16,7 +17,7 @@ is() { # NAME GOT EXPECTED
 }
 
 echo "TAP version 13"
-echo "1..23"
+echo "1..27"
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
 is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3329"
@@ -37,6 +38,12 @@ is that_is_no_reason_to_say_anything "$(cat "$tmp/err")" ""
 is program_of_13_gets_13 "$(opens libcublas.so.13)" "13 "
 is program_of_11_gets_the_newest "$(opens libcublas.so.11)" "13 "
 is that_is_no_reason_either "$(cat "$tmp/err")" ""
+is program_of_both_gets_a_file_of_each "$(opens libcublas.so.12 libcublas.so.13 libcublas.so.12)" "12 13 12 "
+is in_any_order "$(opens libcublas.so.13 libcublas.so.11 libcublas.so.12)" "13 13 12 "
+is each_knows_its_own_objects "$(opens libcublas.so.13 given:libcublas.so.13 libcublas.so.12 given:libcublas.so.12)" \
+	"13 0 12 0 "
+is and_never_the_others "$(opens libcublas.so.13 given:libcublas.so.12 libcublas.so.12 given:libcublas.so.13)" \
+	"13 $refused 12 $refused "
 grep -q "info: cublas 13.7.42 is $new/libcublas.so.13\$" "$tmp/server.err" &&
 	grep -q "info: cublas 12.7.42 is $old/libcublas.so.12, for clients that wish for it" "$tmp/server.err"
 point "server_says_which_it_has"

@@ -26,7 +26,7 @@ static void fill(struct wh_session *s)
 {
 	s->drv.cuPointerGetAttributes = attributes;
 	s->drv.cuCtxSetCurrent = (void *)quiet;
-	s->library[WH_LIB_nccl] = stand_in_nccl();
+	s->library_file[0][WH_LIB_nccl].functions = stand_in_nccl();
 	context = wh_handle_for(s, WH_H_CUcontext, (void *)0x1000, 0);
 }
 

@@ -577,7 +577,8 @@ static void stand_ins(struct wh_session *s)
 	uint32_t i;
 
 	for (i = 0; i < WH_LIBS; i++)
-		s->library[i] = wh_libraries[i] ? table_of(wh_libraries[i]) : NULL;
+		s->library_file[0][i].functions = s->library[i] =
+			wh_libraries[i] ? table_of(wh_libraries[i]) : NULL;
 	stand_ins_with_more(s);
 }
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { STREAM = 1, EVENT, CONTEXT, MODULE, FUNCTION };
+enum { STREAM = 1, EVENT, CONTEXT, MODULE, FUNCTION, LIBRARY_S = WH_HANDLE_LIBRARIES };
 
 static void *obj(uintptr_t n)
 {
@@ -30,6 +30,30 @@ static void test_lookup(struct wh_handles *h)
 	ok(wh_handles_put(h, obj(1), STREAM, 0) == id, "known_object_keeps_its_handle");
 	wh_handles_drop(h, id);
 	ok(!wh_handles_get(h, id, STREAM), "dropped_handle_is_refused");
+}
+
+/* A program may have two files of a library, of different majors. */
+static void test_older(struct wh_handles *h)
+{
+	uint64_t newer = wh_handles_new(h, obj(1), LIBRARY_S, 0), older, event;
+
+	h->older = true;
+	ok(!wh_handles_get(h, newer, LIBRARY_S), "object_of_the_newer_file_is_none_of_the_older");
+	older = wh_handles_put(h, obj(1), LIBRARY_S, 0);
+	event = wh_handles_new(h, obj(1), EVENT, 0);
+	ok(older != newer && wh_handles_get(h, older, LIBRARY_S) == obj(1) &&
+	   wh_handles_new_value(h, 7, LIBRARY_S, 0), "the_older_has_objects_of_its_own");
+	h->older = false;
+	ok(!wh_handles_get(h, older, LIBRARY_S) && !wh_handles_known(h, 7, LIBRARY_S),
+	   "which_are_none_of_the_newer");
+	ok(wh_handles_get(h, event, EVENT) == obj(1), "the_drivers_objects_are_everybodys");
+	wh_handles_drop(h, newer);
+	h->older = true;
+	ok(wh_handles_get(h, older, LIBRARY_S) == obj(1), "and_outlive_it");
+	wh_handles_drop(h, older);
+	wh_handles_drop_value(h, 7, LIBRARY_S);
+	h->older = false;
+	wh_handles_drop(h, event);
 }
 
 static void test_reuse(struct wh_handles *h)
@@ -137,9 +161,10 @@ int main(void)
 {
 	struct wh_handles h;
 
-	tap_plan(27);
+	tap_plan(32);
 	wh_handles_init(&h);
 	test_lookup(&h);
+	test_older(&h);
 	test_reuse(&h);
 	test_owners(&h);
 	test_values(&h);
