@@ -7,7 +7,9 @@ WORDS = {"two_rdtsc": "two RDTSC, nothing between", "hypercall": "CPUID hypercal
          "vmfunc_there_and_back": "VMFUNC into the view and back, nothing else", "null_call": "null call",
          "system_call_by_the_gate": "call with a system call, answered behind the gate",
          "system_call_by_handoff": "call with a system call, by handoff",
-         "null_call_with_exits": "null call, exits forced (`--barrier=strict`)"}
+         "null_call_with_exits": "null call, exits forced (`--barrier=strict`)",
+         "page_of_a_first_take": "a page of a worker's first TAKE, of 256 MiB",
+         "attach_and_first_call": "attach, with what the first call takes more"}
 
 
 def cost_lines():
