@@ -12,7 +12,7 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-.PHONY: all shm help deps install uninstall images demo test test-fast test-gpu gpu-parts test-kernel \
+.PHONY: all shm help deps install uninstall images demo hardware-image test test-fast test-gpu gpu-parts test-kernel \
 	test-next test-upstream next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb apt-repository bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
@@ -42,6 +42,8 @@ help:
 #:                  own kernel, and run CUDA programs in the client (README.md says how long)
 #: make demo-ring   the same without VMX, Bochs or a patched host: a client VM under stock QEMU,
 #:                  whose programs are served by this machine (transport ring)
+#: make hardware-image  build/hardware/: a bootable image that measures an Intel machine, for a
+#:                  stick or a PXE server (docs/hardware.md)
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
@@ -79,7 +81,7 @@ DEPS ?= shm
 else ifeq ($(filter-out $(NEED_SHM) deb,$(GOALS)),)
 DEPS ?= deb
 else
-DEPS ?= $(if $(filter-out demo demo-ring,$(GOALS)),all,demo)
+DEPS ?= $(if $(filter-out demo demo-ring hardware-image,$(GOALS)),all,$(if $(filter hardware-image,$(GOALS)),hardware,demo))
 endif
 deps:
 	$(Q)tools/install-deps.sh $(DEPS)
@@ -87,6 +89,7 @@ deps:
 images: build-client-stubs build-server build-softgpu build-host build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/bochs images
 	$(Q)$(MAKE) $(SUB) -C tests/vm images
+	$(Q)$(if $(wildcard /usr/src/linux-headers-6.12.*[0-9]-amd64),$(MAKE) $(SUB) -C bench/hardware image)
 
 # Where there are images, tests/vm keeps them current, too.
 ifneq ($(filter all test%,$(MAKECMDGOALS)),)
@@ -105,6 +108,9 @@ DEMO := bochs modules cuda-api softgpu device stubs server host
 demo: $(DEMO:%=demo-%) build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/bochs demo-images
 	$(Q)tests/bochs/demo.sh
+
+hardware-image: $(filter-out demo-bochs demo-device,$(DEMO:%=demo-%)) build-examples
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C bench/hardware image
 
 .PHONY: $(DEMO:%=demo-%) demo-ring demo-kernel demo-daemon
 $(DEMO:%=demo-%): | deps

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [--list] [all|shm|demo|deb|none]: installs what a Debian 12 machine lacks to
-# build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`: those above
+# install-deps.sh [--list] [all|shm|demo|hardware|deb|none]: installs what a Debian 12 machine lacks to
+# build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`, `hardware`: those above
 # its line; `deb`: those of shm and its own), NVIDIA's compiler (get-nvcc.sh) and headers
-# (get-headers.sh; the demo needs none), and for `all` promtool (get-promtool.sh), static runtimes
+# (get-headers.sh; the demo and the image for hardware need none), and for `all` promtool (get-promtool.sh), static runtimes
 # of other versions (get-runtimes.sh) and Python packages (get-clients.sh). If nothing is missing,
 # it ends quickly.
 # `--list` only names the missing packages; `none` installs no packages.
@@ -16,10 +16,10 @@ list=
 group=${1:-all}
 case $group in
 all) rest= ;;
-demo) rest='/^# --- demo:/,$d;' ;;
+demo | hardware) rest="/^# --- $group:/,\$d;" ;;
 deb) rest='/^# --- shm:/,/^# --- deb:/d; /^# --- deb:/,$d;' ;;
 shm | none) rest='/^# --- shm:/,$d;' ;;
-*) echo "error: '$group' is none of all, shm, demo, deb, none" >&2; exit 2 ;;
+*) echo "error: '$group' is none of all, shm, demo, hardware, deb, none" >&2; exit 2 ;;
 esac
 
 wanted() {
@@ -77,7 +77,7 @@ if [ -n "$lack" ]; then
 	fi
 fi
 "$here/get-nvcc.sh"
-[ "$group" = demo ] || "$here/get-headers.sh"
+case $group in demo | hardware) ;; *) "$here/get-headers.sh" ;; esac
 [ "$group" != all ] || "$here/get-promtool.sh"
 [ "$group" != all ] || "$here/get-runtimes.sh"
 [ "$group" != all ] || "$here/get-clients.sh"

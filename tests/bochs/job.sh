@@ -2,6 +2,19 @@
 # Scripts that run inside the VMX host source this file (`. /job.sh`). It has TAP points, steps
 # for the progress line, and virtual machines under stock QEMU.
 
+# host_mounts is what the /init of a host does first.
+host_mounts() {
+	mount -t proc proc /proc
+	mount -t sysfs sysfs /sys
+	mount -t devtmpfs dev /dev 2>/dev/null
+	mkdir -p /dev/shm /dev/pts /tmp /run
+	mount -t tmpfs -o size=75% shm /dev/shm
+	mount -t tmpfs tmp /tmp
+	mount -t devpts pts /dev/pts
+	mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
+	ip link set lo up 2>/dev/null
+}
+
 # step TEXT sets what the progress line says from here on.
 step() { echo "@ $*"; }
 

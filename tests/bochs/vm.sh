@@ -8,8 +8,9 @@ WINDOW=/dev/shm/window0
 WINDOWS=$WINDOW		# of the VM that starts next
 WINDOW_SIZE=${WINDOW_SIZE:-16M}
 MACHINE=${MACHINE:-q35}
-# The machine's TSC counts 100 M a second, whatever CPUID says.
-CLOCK="tsc_early_khz=100000"
+# The emulated machine's TSC counts instructions, whatever CPUID says: guests are told its rate, as
+# the host was. A real host names none.
+CLOCK=$(grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline)
 
 # now prints the time since the host's boot in hundredths of a second.
 now() { read -r now_s _ </proc/uptime; echo "${now_s%.*}${now_s#*.}"; }
@@ -28,12 +29,14 @@ within() {
 	took=$((($(now) - within_start) * 10))
 }
 
-# load_kvm loads KVM's modules, if the job brings them for a kernel that has no KVM built in.
+# load_kvm [ARGUMENT...] loads KVM's modules, with arguments of kvm_intel, if the job brings them for
+# a kernel that has no KVM built in, and they are not loaded yet.
 load_kvm() {
-	[ -d /job/modules ] || return 0
-	for vm_m in irqbypass kvm kvm-intel; do
-		insmod "/job/modules/$vm_m.ko" || return 1
+	[ -d /job/modules ] && [ ! -d /sys/module/kvm_intel ] || return 0
+	for vm_m in irqbypass kvm; do
+		[ -d /sys/module/$vm_m ] || insmod "/job/modules/$vm_m.ko" || return 1
 	done
+	insmod /job/modules/kvm-intel.ko "$@"
 }
 
 # vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS [QEMU-ARGUMENTS]] starts a VM.
