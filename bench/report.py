@@ -13,6 +13,7 @@ import time
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
 OUT = os.path.join(BUILD, "bench")
+trial = False   # figures that no page of docs/ may have
 QUICK = bool(os.environ.get("WH_BENCH_QUICK"))  # for a trial: a tenth of the time, with worse figures
 
 
@@ -84,8 +85,8 @@ def commit():
 
 
 def results():
-    """Return the folder for results.md and figures/: docs/, or OUT if the tree differs from its commit."""
-    return OUT if commit().endswith(("-dirty", "unknown")) else os.path.join(TOP, "docs")
+    """Return the folder for results.md and figures/: docs/, or OUT for a trial, or if the tree differs from its commit."""
+    return OUT if trial or commit().endswith(("-dirty", "unknown")) else os.path.join(TOP, "docs")
 
 
 def version(*argv):

@@ -16,7 +16,8 @@ import traceback
 
 import report
 
-PARTS = ["calls", "cost", "neuron", "layers", "scaling", "pairs", "model", "softgpu"]
+PARTS = ["calls", "cost", "neuron", "layers", "scaling", "pairs", "hardware", "model", "softgpu"]
+BROUGHT = ["hardware"]  # by other machines (hardware.py); not measured here
 HEAD = os.path.join(report.TOP, "bench/results.in")
 SECTION = re.compile(r"<!-- part: (\w+) -->\n(.*?)<!-- end: \1 -->\n", re.S)
 
@@ -68,7 +69,7 @@ def wanted(asked, path):
 
 
 def main():
-    asked = sys.argv[1:] or PARTS
+    asked = sys.argv[1:] or [p for p in PARTS if p not in BROUGHT]
     unknown = [p for p in asked if p not in PARTS]
     if unknown:
         sys.exit(f"error: no part {', '.join(unknown)}: there are {' '.join(PARTS)}")
