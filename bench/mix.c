@@ -8,7 +8,8 @@
  *	mix WAY [calls=100000]
  *
  * prints what neuron prints: on stderr `rate CALLS-A-SECOND calls/s`, the crossings, and
- * milliseconds of CPU time of client and server; on stdout a hash of the copied data.
+ * milliseconds of CPU time of client and server in user mode and in the kernel; on stdout a hash
+ * of the copied data.
  */
 #define _GNU_SOURCE
 #include <sys/resource.h>
@@ -175,13 +176,14 @@ static void mix(long calls)
 	}
 }
 
-static long cpu_ms(int who)
+static void print_cpu(const char *name, int who)
 {
 	struct rusage u;
 
 	must(!getrusage(who, &u), "getrusage");
-	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
-	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+	fprintf(stderr, ", %s %ld ms user %ld ms kernel", name,
+		u.ru_utime.tv_sec * 1000 + u.ru_utime.tv_usec / 1000,
+		u.ru_stime.tv_sec * 1000 + u.ru_stime.tv_usec / 1000);
 }
 
 /* The server ends when its connection ends. */
@@ -211,8 +213,10 @@ int main(int argc, char **argv)
 	start = bench_ns() - start;
 	end_server();
 	fprintf(stderr, "rate %.0f calls/s\n", (double)calls * 1e9 / (double)start);
-	fprintf(stderr, "crossed: %ld requests, client %ld ms, server %ld ms\n",
-		way->serve ? calls : 0, cpu_ms(RUSAGE_SELF), cpu_ms(RUSAGE_CHILDREN));
+	fprintf(stderr, "crossed: %ld requests", way->serve ? calls : 0);
+	print_cpu("client", RUSAGE_SELF);
+	print_cpu("server", RUSAGE_CHILDREN);
+	fputc('\n', stderr);
 	printf("copies %016llx\n"
 	       "calls %ld: %ld copies %ld seeds %ld offsets %ld launches %ld peeks\n",
 	       (unsigned long long)hash, calls, made[0], made[1], made[2], made[3], made[4]);

@@ -3,9 +3,11 @@
 # Measures the Neuron mix (tests/programs/neuron.cu) on this machine. The worlds take turns,
 # in reverse order each second time. Prints
 #
-#	neuron WORLD CALLS NS-PER-CALL REQUESTS CLIENT-MS SERVER-MS ELAPSED-MS
+#	neuron WORLD CALLS NS-PER-CALL REQUESTS CLIENT-USER-MS CLIENT-KERNEL-MS \
+#		SERVER-USER-MS SERVER-KERNEL-MS ELAPSED-MS
 #
-# CPU times are those of the program, and of the server with its workers, from start to end.
+# CPU times are those of the program, and of the server with its workers, from start to end, in
+# user mode and in the kernel.
 # Worlds are those of tests/world.sh. `notify` and `tcp` are small forwarders (mix.c), to
 # which every call goes; `inline` does their work in one process.
 # usage: bench/neuron.sh [TURNS [CALLS]]
@@ -20,14 +22,15 @@ program=$WH_BUILD/tests/programs/bin/shared/neuron
 calls=${2:-100000}
 
 # Returns hundredths of a second of the server and of all processes below it, including
-# ended ones.
-server_ticks() { # [PID]
-	sum=0
+# ended ones: in user mode, and in the kernel.
+server_ticks() {
+	of_user=0 of_kernel=0
 	for pid in "$server_pid" $(pgrep -P "$server_pid"); do
 		read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user sys cuser csys _ <"/proc/$pid/stat" 2>/dev/null || continue
-		sum=$((sum + user + sys + cuser + csys))
+		of_user=$((of_user + user + cuser))
+		of_kernel=$((of_kernel + sys + csys))
 	done
-	echo $sum
+	echo $of_user $of_kernel
 }
 
 # Runs a small forwarder with its own server.
@@ -37,8 +40,8 @@ forwarder() { # WAY
 		>"$world_dir/said" 2>&1; } 2>"$world_dir/time" || { cat "$world_dir/said" >&2; exit 1; }
 	cat "$world_dir/said" "$world_dir/time" | awk -v world="$1" -v calls="$calls" '
 		/^rate/		{ ns = 1e9 / $2 }
-		/^crossed:/	{ requests = $2; client = $5; server = $8 }
-		/^time/	{ printf "neuron %s %d %.1f %d %d %d %.0f\n", world, calls, ns, requests, client, server, $2 * 1000 }'
+		/^crossed:/	{ requests = $2; used = $5 " " $8 " " $12 " " $15 }
+		/^time/	{ printf "neuron %s %d %.1f %d %s %.0f\n", world, calls, ns, requests, used, $2 * 1000 }'
 }
 
 one() { # WORLD
@@ -48,15 +51,16 @@ one() { # WORLD
 		return
 		;;
 	esac
-	before=$(server_ticks)
+	read -r user_before kernel_before <<<"$(server_ticks)"
 	TIMEFORMAT="time %R %U %S"
 	{ time WORMHOLE_STATS=1 in_world "$1" shared $client timeout 100 "$program" "calls=$calls" >"$world_dir/said" 2>&1; } \
 		2>"$world_dir/time" || { cat "$world_dir/said" >&2; exit 1; }
+	read -r user_after kernel_after <<<"$(server_ticks)"
 	cat "$world_dir/said" "$world_dir/time" | awk -v world="$1" -v calls="$calls" \
-		-v server=$(($(server_ticks) - before)) '
+		-v server="$(((user_after - user_before) * 10)) $(((kernel_after - kernel_before) * 10))" '
 		/^rate/				{ ns = 1e9 / $2 }
 		/^wormhole: info: [0-9]+ requests/	{ requests = $3 }
-		/^time/	{ printf "neuron %s %d %.1f %d %.0f %d %.0f\n", world, calls, ns, requests, ($3 + $4) * 1000, server * 10, $2 * 1000 }'
+		/^time/	{ printf "neuron %s %d %.1f %d %.0f %.0f %s %.0f\n", world, calls, ns, requests, $3 * 1000, $4 * 1000, server, $2 * 1000 }'
 }
 
 world_init softgpu || exit 1

@@ -3,14 +3,16 @@
 
 A marked call is the code that ran between two marks. Each of its instructions belongs to
 a *place*: the world that runs it (client, worker in the view, server VM, host), and the
-owner of the code by the programs' maps. Code of the C library belongs to its caller.
+owner of the code by the programs' maps. Code of the C library belongs to its caller. A
+client may be a process of the host; the host's other processes are in the world `host`.
 """
 import collections
 import struct
 
 RECORD = struct.Struct("<BBBBIQQ")
 CLASSES = ("plain vmfunc fsgsbase cpuid syscall sysret msr swapgs xstate vmentry atomic "
-           "fence").split()
+           "fence pause").split()
+PAUSE = CLASSES.index("pause")
 TRAMPOLINE = 0x5f8000000000     # WH_TRAMPOLINE_VA
 TRAMPOLINE_END = TRAMPOLINE + 0x10000
 KERNEL = 1 << 63
@@ -78,11 +80,11 @@ def is_shared(name):
 class Places:
     """Follows the records of one call, and tells the place of each instruction."""
 
-    def __init__(self, client, worker):
-        self.maps = {"client": client, "view": worker}
+    def __init__(self, client, worker, host):
+        self.maps = {"client": client, "view": worker, "server": worker, "host": host}
         self.own = None         # the client's space: the one of the call's first instruction
         self.space = {}         # by CPU
-        self.owner = {}         # by world: the caller of the C library
+        self.owner = {}         # by space: the caller of the C library
 
     def follow(self, record):
         """Handle a record S."""
@@ -93,7 +95,7 @@ class Places:
 
     def world(self, cpu):
         s = self.space[cpu]
-        if s.root == 0:
+        if s.root == 0 and s != self.own:
             return "host"
         if s.root == self.own.root:
             return "client"
@@ -103,35 +105,60 @@ class Places:
         """Return (world, whose code) for a record I."""
         _, cpl, cpu, _, rip, _ = record
         world = self.world(cpu)
-        if world == "host":
-            return world, "kernel" if cpl == 0 else "QEMU"
+        if world == "host" and cpl == 0:
+            return world, "kernel"
         if TRAMPOLINE <= rip < TRAMPOLINE_END:
             return world, "trampoline"
         if rip & KERNEL:
             return world, "gate" if world == "view" else "kernel"
         if world == "client" and self.space[cpu].cr3 != self.own.cr3:
             return world, "others"
-        maps = self.maps["client" if world == "client" else "view"]
-        name = maps.name(rip)
+        maps = self.maps[world]
+        name = maps.name(rip) if maps else "QEMU" if world == "host" else "?"
         if is_shared(name):
-            return world, self.owner.get(world, name)
-        self.owner[world] = name
+            return world, self.owner.get(self.space[cpu], name)
+        self.owner[self.space[cpu]] = name
         return world, name
+
+
+LOOP = 16       # instructions of a round that polls, at most
+
+
+class Polls:
+    """Tells which of a processor's instructions poll: those from one PAUSE to the next time that it comes."""
+
+    def __init__(self):
+        self.last = {}          # by CPU: address of the last PAUSE, and the places since
+
+    def polled(self, cpu, rip, place, pauses):
+        """Return the places of the instructions that turn out to be a round, with this one's as the last."""
+        before, since = self.last.setdefault(cpu, (None, []))
+        since.append(place)
+        if pauses:
+            self.last[cpu] = rip, []
+            return since if before == rip else []
+        if len(since) >= LOOP:
+            self.last[cpu] = None, []
+        return []
 
 
 class Call:
     """The counts of one marked call."""
 
-    def __init__(self, records, client, worker):
+    def __init__(self, records, client, worker, host=None):
         self.by_place = collections.Counter()
         self.by_class = collections.Counter()   # by (world, code, class), without the plain class
+        self.by_mode = collections.Counter()    # by (world, "user" or "kernel")
+        self.polls = collections.Counter()      # by place: those that poll, a part of by_place
         self.exits = collections.Counter()
         self.tlb = collections.Counter()
-        places = Places(client, worker)
+        places, polls = Places(client, worker, host), Polls()
         for r in records:
             if r[0] == "I":
                 place = places.place(r)
                 self.by_place[place] += 1
+                self.by_mode[place[0], "user" if r[1] else "kernel"] += 1
+                self.polls.update(polls.polled(r[2], r[4], place, r[3] == PAUSE))
                 if r[3]:
                     self.by_class[place + (CLASSES[r[3]],)] += 1
             elif r[0] == "S":
@@ -153,17 +180,19 @@ class Call:
 
 
 PARTS = ("copy", "switch", "FS/GS", "handler")
+BETWEEN = ("trampoline", "gate", "kernel", "QEMU", "qemu-system-x86_64", "wormhole-relay", "wormhole", "others")
 
 
 def breakdown(call, driver):
     """Instructions of a call by what they are for: PARTS. `driver(world, name)`: is it the handler?
 
     copy: the client's stub, and the worker's code around the driver: marshalling, checks, tables.
-    switch: the trampoline and every kernel. FS/GS: the trampoline's instructions for the bases.
+    switch: the trampoline, every kernel, and programs between both. FS/GS: the trampoline's instructions
+    for the bases.
     """
     parts = dict.fromkeys(PARTS, 0)
     for (world, name), n in call.by_place.items():
-        if name in ("trampoline", "gate", "kernel", "QEMU", "others"):
+        if name in BETWEEN:
             parts["switch"] += n
         elif driver(world, name):
             parts["handler"] += n
@@ -174,3 +203,8 @@ def breakdown(call, driver):
             parts["FS/GS"] += n
             parts["switch"] -= n
     return parts
+
+
+def waited(call):
+    """Return how many instructions of stub and worker poll a word of the other side; breakdown() has them in `copy`."""
+    return sum(n for (_, name), n in call.polls.items() if name not in BETWEEN)

@@ -211,12 +211,15 @@ def write_data(name, rows):
     return path
 
 
-def plot(name, script, title, unit=""):
-    """Make docs/figures/NAME.svg with bench/plots/SCRIPT.gp from OUT/NAME.dat. Return the line that shows it."""
+def plot(name, script, title, unit="", **numbers):
+    """Make docs/figures/NAME.svg with bench/plots/SCRIPT.gp from OUT/NAME.dat. Return the line that shows it.
+    `numbers` are variables of the script's own."""
     if not shutil.which("gnuplot"):
         return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
     figures = os.path.join(results(), "figures")
     os.makedirs(figures, exist_ok=True)
-    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'; unit='{unit}'; plots='{TOP}/bench/plots'",
+    settings = [f"dat='{OUT}/{name}.dat'", f"out='{figures}/{name}.svg'", f"unit='{unit}'",
+                f"plots='{TOP}/bench/plots'", *(f"{k}={v}" for k, v in numbers.items())]
+    subprocess.run(["gnuplot", "-e", "; ".join(settings),
                     os.path.join(TOP, "bench/plots", script + ".gp")], check=True)
     return f"![{title}](figures/{name}.svg)"

@@ -29,7 +29,7 @@ struct record {
 // Classes of instructions that cost more than others. bench/record.py has their names.
 enum {
 	IS_PLAIN, IS_VMFUNC, IS_FSGSBASE, IS_CPUID, IS_SYSCALL, IS_SYSRET, IS_MSR, IS_SWAPGS, IS_XSTATE,
-	IS_VMENTRY, IS_ATOMIC, IS_FENCE,
+	IS_VMENTRY, IS_ATOMIC, IS_FENCE, IS_PAUSE,
 };
 
 bool wh_recording;
@@ -72,6 +72,8 @@ static unsigned int class_of(const bxInstruction_c *i)
 		return IS_VMENTRY;
 	case BX_IA_LFENCE: case BX_IA_MFENCE:
 		return IS_FENCE;
+	case BX_IA_PAUSE:
+		return IS_PAUSE;
 	case BX_IA_XCHG_EdGd: case BX_IA_XCHG_EqGq:
 		return i->modC0() ? IS_PLAIN : IS_ATOMIC;
 	default:

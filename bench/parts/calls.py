@@ -38,16 +38,18 @@ class Emulated:
         for what, records in record.calls(path) if os.path.exists(path) else ():
             name = names[what]
             prefix = self.prefix(name)
-            for p in (prefix, "worker_" + prefix):
+            for p in (prefix, "worker_" + prefix, "host_" + prefix):
                 maps.setdefault(p, self.maps(p))
-            self.calls[name].append(record.Call(records, maps[prefix], maps["worker_" + prefix]))
+            self.calls[name].append(record.Call(records, maps[prefix], maps["worker_" + prefix],
+                                                maps["host_" + prefix]))
         for name, all_of_it in self.calls.items():
             # The first call finds the emulator's tables and caches in an unknown state.
             self.calls[name] = all_of_it[1:]
 
     def maps(self, prefix):
-        return record.Maps([(int(w[1], 16), int(w[2], 16), vmhost_name(w[3]))
-                            for w in self.data.get("code") if w[0] == prefix])
+        """Return the map of these programs' code, or None if they did not say it."""
+        known = [(int(w[1], 16), int(w[2], 16), vmhost_name(w[3])) for w in self.data.get("code") if w[0] == prefix]
+        return record.Maps(known) if known else None
 
     def prefix(self, name):
         """Return the prefix of the program that made the call."""
@@ -86,6 +88,8 @@ def driver(name):
     def is_handler(world, code):
         if world == "client":
             return code.startswith("softgpu:")
+        if world == "host":
+            return code.startswith("libcuda.so")
         if world != "view":
             return False
         return "null_call" in name or code.startswith(("libcuda.so", "libsyscalls.so"))
@@ -119,7 +123,8 @@ def emulated_figure(e):
             short = {"vmfunc": "vmfunc"}.get(way, "exits forced" if "forced" in way else "no Wormhole")
             rows.append([f"{words}, {short}"] + [parts[p] for p in record.PARTS] + [number(sum(parts.values()))])
     write_data("calls_emulated", rows)
-    return plot("calls_emulated", "stacked", "Instructions of a call in the emulated host, by what they are for")
+    return plot("calls_emulated", "stacked", "Instructions of a call in the emulated host, by what they are for",
+                unit="instructions (emulated, not cycles)", parts=len(record.PARTS))
 
 
 SYSTEM_CALLS = [("syscalls_none", "none", 1), ("syscalls_gate", "answered behind the gate (getppid)", 1),

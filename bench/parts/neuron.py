@@ -145,7 +145,11 @@ def emulated_text():
 
 # --- On this machine -------------------------------------------------------------------
 
-Turn = collections.namedtuple("Turn", "calls ns requests client_ms server_ms elapsed_ms")
+# CPU times of client and server, and of their user mode and kernel.
+USED = ("client_user", "client_kernel", "server_user", "server_kernel")
+# Per cent of a CPU in the Wormhole paper, of which this has no division.
+PAPER_USE = [("paper: native", 97), ("paper: prototype", 100), ("paper: GVirtuS", 200)]
+Turn = collections.namedtuple("Turn", ("calls", "ns", "requests", *USED, "elapsed"))
 
 
 def native_turns(turns, count):
@@ -156,6 +160,21 @@ def native_turns(turns, count):
         if word == "neuron":
             found[world].append(Turn(*map(float, figures)))
     return found
+
+
+def use(turns):
+    """Return per cent of a CPU, by USED."""
+    return [100 * median([getattr(t, u) / t.elapsed for t in turns]) for u in USED]
+
+
+def use_figure(found):
+    rows = [["way", *(u.replace("_", ": ") for u in USED), "not divided", "sum"]]
+    rows += [[SHORT.get(world, world), *use(found[world]), 0, f"{sum(use(found[world])):.0f} %"]
+             for world, _ in NATIVE]
+    rows += [[words, 0, 0, 0, 0, percent, f"{percent} %"] for words, percent in PAPER_USE]
+    write_data("neuron_use", rows)
+    return plot("neuron_use", "stacked", "CPU use of the Neuron mix on this machine, and the paper's",
+                unit="per cent of a CPU", parts=len(USED) + 1)
 
 
 def native_text():
@@ -169,9 +188,8 @@ def native_text():
         low, mid, high = spread([t.ns / b for t, b in zip(turns, base)])
         rows.append([words, number(ns), f"{mid:.2f}", f"{low:.2f} to {high:.2f}", f"{100 * (1 - 1 / mid):.1f} %",
                      f"{median([t.requests for t in turns]) / count:.3f}",
-                     f"{100 * median([t.client_ms / t.elapsed_ms for t in turns]):.0f} %",
-                     f"{100 * median([t.server_ms / t.elapsed_ms for t in turns]):.0f} %",
-                     number(median([t.elapsed_ms for t in turns]) / 1e3, 2)])
+                     *(f"{percent:.0f} %" for percent in use(turns)),
+                     number(median([t.elapsed for t in turns]) / 1e3, 2)])
         data.append([SHORT.get(world, world), ns, number(ns)])
     write_data("neuron", data)
     return "\n\n".join([
@@ -179,12 +197,14 @@ def native_text():
         wrap(f"Measured: {number(count)} calls, each way in turns (`bench/neuron.sh`), in nanoseconds of a call by the "
              "program's clock. *Of baseline* is the median of the ratios to native's turn, *turns* their spread. Of "
              "forwarders the baseline is their own work in one process. CPU use is of the whole run, start included, "
-             "of the time that it took: of the program, and of the server with its workers. 100 % is a CPU. Forwarders "
-             "are a small program of our own (`bench/mix.c`), which sends every call to the server."),
-        table(["way", "ns a call", "of baseline", "turns", "overhead share", "crossings a call", "client's CPU",
-               "server's CPU", "seconds"], rows),
+             "of the time that it took: of the program, and of the server with its workers, in user mode and in the "
+             "kernel. 100 % is a CPU. Forwarders are a small program of our own (`bench/mix.c`), which sends every call "
+             "to the server."),
+        table(["way", "ns a call", "of baseline", "turns", "overhead share", "crossings a call", "client: user",
+               "kernel", "server: user", "kernel", "seconds"], rows),
         plot("neuron", "bars", "Nanoseconds of a call of the Neuron mix on this machine",
-             unit="nanoseconds of a call (logarithmic)")])
+             unit="nanoseconds of a call (logarithmic)"),
+        use_figure(found)])
 
 
 def section():

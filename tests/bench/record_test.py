@@ -63,7 +63,7 @@ def written(*calls):
         return list(record.calls(f.name))
 
 
-print("TAP version 13\n1..7")
+print("TAP version 13\n1..10")
 found = written((7, CALL), (8, CALL[:5]))
 ok([w for w, _ in found] == [7, 8] and found[0][1] == CALL, "marked_calls_are_found", found)
 got = parts(CALL)
@@ -83,4 +83,21 @@ other = CALL + [space(SERVER, 0x9)] + run(0x2000, 4) + run(record.KERNEL, 2, cpl
 call = record.Call(other, CLIENT, WORKER)
 ok(call.by_place[("server", "wormhole-worker")] == 4 and call.by_place[("server", "kernel")] == 2,
    "server_vm_is_told_from_the_view", call.by_place)
+
+# A client that is a process of the host: its worker has CR3 0x9000 and the same C library.
+HOST, WORKER_CR3, PAUSE = 0, 0x9000, record.CLASSES.index("pause")
+HOST_CODE = record.Maps([(0x6000, 0x7000, "wormhole-server"), (0x8000, 0x9000, "libcuda.so.1"),
+                         (0x4000, 0x5000, "libc.so.6")])
+ROUND = run(0x1010, 2) + run(0x1018, 1, PAUSE)
+LOCAL = ([space(HOST)] + run(0x1000, 3) + run(record.KERNEL, 4, cpl=0) + ROUND * 5 + [space(HOST, WORKER_CR3, 1)]
+         + run(0x6000, 5, cpu=1) + run(0x8000, 6, cpu=1) + run(0x4000, 7, cpu=1)
+         + run(record.KERNEL, 8, cpl=0, cpu=1) + run(0x1000, 1))
+call = record.Call(LOCAL, CLIENT, None, HOST_CODE)
+got = record.breakdown(call, lambda world, name: (world, name) == ("host", "libcuda.so.1"))
+ok(got == {"copy": 24, "switch": 12, "FS/GS": 0, "handler": 13}, "worker_in_the_host_is_told_from_its_client", got)
+ok(call.by_mode == {("client", "user"): 19, ("client", "kernel"): 4, ("host", "user"): 18, ("host", "kernel"): 8},
+   "user_mode_is_told_from_kernels", call.by_mode)
+other = record.Call([space(HOST)] + (ROUND + run(0x1020, record.LOOP)) * 3, CLIENT, None)
+ok(record.waited(call) == 12 and record.waited(other) == 0, "what_polls_is_told_from_what_works",
+   (record.waited(call), record.waited(other)))
 sys.exit(0)
