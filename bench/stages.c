@@ -5,12 +5,19 @@
  * instructions the machine writes down one by one (instrument/, record.py). On a real
  * processor the same counts are cycles of its TSC, and the marks do nothing.
  *
- * usage: stages baseline | null PREFIX | cuda PREFIX |
+ * usage: stages baseline | null PREFIX [vmfunc|ring|shm] | cuda PREFIX |
  *	syscalls PREFIX none|gate|handoff|companion...
+ *
+ * With WH_ROUNDS=FEW,MANY,MARKED it makes each call FEW times and MANY times, with a line
+ * `paused NAME' and a wait for a line on stdin before, between and behind, so that others can
+ * read counters of the machine. The difference of both rounds has no pause in it. Calls
+ * `after a pause' come when a worker that polls has gone to sleep.
  */
 #define _GNU_SOURCE
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -22,10 +29,15 @@
 #define GOAL	10000000	/* instructions: 0.1 s of a core for each benchmark */
 #define MARKED	24		/* record.py leaves out the first */
 #define BYTES	4096
+#define PAUSE_NS	5000000	/* more than WH_SHM_WORKER_NS */
 
 /* The same values as in tests/bochs/behaviours/syscalls.c. */
 enum wh_kind { KIND_COMPANION = 0, KIND_NONE = 5, KIND_GATE = 6, KIND_HANDOFF = 7 };
 #define KIND_VALUE(kind)	((kind) == KIND_COMPANION ? 7 : 1)
+
+static struct {
+	unsigned int few, many, marked;
+} rounds = { .marked = MARKED };
 
 static struct bench bench;
 static struct wh_link link_;
@@ -111,6 +123,14 @@ static void limit(enum wh_kind kind)
 	exit(1);
 }
 
+/* Waits as a program that computes something of its own between two calls. */
+static void rest(void)
+{
+	static const struct timespec t = { .tv_nsec = PAUSE_NS };
+
+	nanosleep(&t, NULL);
+}
+
 static void call_without(void) { limit(KIND_NONE); }
 static void call_by_the_gate(void) { limit(KIND_GATE); }
 static void call_by_the_companion(void) { limit(KIND_COMPANION); }
@@ -135,8 +155,43 @@ static void count(const char *name, void (*call)(void))
 	bench_report(&bench);
 }
 
+static void pause_in(const char *name)
+{
+	char line[16];
+
+	printf("paused %s\n", name);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		exit(1);
+}
+
+static long times_slept(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return u.ru_nvcsw;
+}
+
+/* Prints the calls, their ticks, and how often this process has slept meanwhile. */
+static void round_of(const char *name, void (*before)(void), void (*call)(void), unsigned int n)
+{
+	long slept = times_slept();
+	unsigned int i;
+	uint64_t t, ticks = 0;
+
+	for (i = 0; i < n; i++) {
+		before();
+		t = bench_tsc();
+		call();
+		ticks += bench_tsc() - t;
+	}
+	printf("ran %s %u %llu %ld\n", name, n, (unsigned long long)ticks, times_slept() - slept);
+	pause_in(name);
+}
+
 /* Prints what record.py must know about the marked calls, and then makes the calls. */
-static void marked(const char *name, void (*call)(void))
+static void marked(const char *name, void (*before)(void), void (*call)(void))
 {
 	static unsigned long n;
 	unsigned long what = (unsigned long)getpid() << 8 | ++n;
@@ -144,22 +199,42 @@ static void marked(const char *name, void (*call)(void))
 
 	printf("marked %s %lu\n", name, what);
 	fflush(stdout);
-	for (i = 0; i < MARKED; i++) {
+	for (i = 0; i < rounds.marked; i++) {
+		before();
 		begin(what);
 		call();
 		end();
 	}
 }
 
-static void both(const char *prefix, const char *what, void (*call)(void))
+static void paced(const char *name, void (*before)(void), void (*call)(void))
+{
+	unsigned int i;
+
+	for (i = 0; i < BENCH_WARM_UP; i++)
+		call();
+	pause_in(name);
+	round_of(name, before, call, rounds.few);
+	round_of(name, before, call, rounds.many);
+}
+
+static void behind(const char *prefix, const char *what, void (*before)(void), void (*call)(void))
 {
 	static char names[16][64];
 	static unsigned int n;
 	char *name = names[n++];
 
 	snprintf(name, sizeof(names[0]), "%s_%s", prefix, what);
-	count(name, call);
-	marked(name, call);
+	if (rounds.many)
+		paced(name, before, call);
+	else
+		count(name, call);
+	marked(name, before, call);
+}
+
+static void both(const char *prefix, const char *what, void (*call)(void))
+{
+	behind(prefix, what, nothing, call);
 }
 
 /* Prints where this program's code is, for readers of the addresses. */
@@ -185,17 +260,41 @@ static int baseline(void)
 	return 0;
 }
 
-static int null(const char *prefix)
+static const struct wh_transport *transport(const char *name)
 {
-	int status = wh_transport_vmfunc.open(&link_);
+	static const struct wh_transport *const all[] = {
+		&wh_transport_vmfunc, &wh_transport_ring, &wh_transport_shm,
+	};
+	unsigned int i;
 
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i]->name, name))
+			return all[i];
+	return NULL;
+}
+
+static int null(const char *prefix, const char *name)
+{
+	const struct wh_transport *t = transport(name);
+	int status;
+
+	if (!t) {
+		fprintf(stderr, "no transport %s; there are vmfunc, ring and shm\n", name);
+		return 2;
+	}
+	link_.t = t;
+	status = t->open(&link_);
 	if (status) {
-		fprintf(stderr, "vmfunc: %s\n", wh_strerror(status));
+		fprintf(stderr, "%s: %s\n", name, wh_strerror(status));
 		return 1;
 	}
 	print_maps(prefix);
 	both(prefix, "null_call", null_call);
-	link_.t->close(&link_);
+	if (rounds.many) {
+		behind(prefix, "pause", rest, nothing);
+		behind(prefix, "null_call_after_pause", rest, null_call);
+	}
+	t->close(&link_);
 	return 0;
 }
 
@@ -233,17 +332,26 @@ static int system_calls(const char *prefix, char **names)
 	return 0;
 }
 
+static int usage(void)
+{
+	fprintf(stderr, "usage: stages baseline | null PREFIX [vmfunc|ring|shm] | cuda PREFIX | "
+		"syscalls PREFIX none|gate|handoff|companion...; WH_ROUNDS=FEW,MANY,MARKED\n");
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
+	const char *text = getenv("WH_ROUNDS");
+
+	if (text && sscanf(text, "%u,%u,%u", &rounds.few, &rounds.many, &rounds.marked) != 3)
+		return usage();
 	if (argc == 2 && !strcmp(argv[1], "baseline"))
 		return baseline();
-	if (argc == 3 && !strcmp(argv[1], "null"))
-		return null(argv[2]);
+	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "null"))
+		return null(argv[2], argc == 4 ? argv[3] : "vmfunc");
 	if (argc == 3 && !strcmp(argv[1], "cuda"))
 		return all_cuda(argv[2]);
 	if (argc > 3 && !strcmp(argv[1], "syscalls"))
 		return system_calls(argv[2], argv + 3);
-	fprintf(stderr, "usage: stages baseline | null PREFIX | cuda PREFIX | "
-		"syscalls PREFIX none|gate|handoff|companion...\n");
-	return 2;
+	return usage();
 }

@@ -8,7 +8,7 @@ export WH_TOP WH_BUILD WH_BENCH_MS=2
 . "$WH_TOP/tests/world.sh"
 bench=$WH_BUILD/bench
 
-need_built "$bench/tcp" "$bench/scale" "$softgpu/libcuda.so.1"
+need_built "$bench/tcp" "$bench/scale" "$bench/stages" "$softgpu/libcuda.so.1"
 
 # says_four WAY checks that the program prints four figures above zero, with the names of this
 # way.
@@ -17,7 +17,7 @@ says_four() { # WAY
 	[ "$(grep -c "^bench $1_[a-z0-9_]* ns [0-9]* [1-9]" "$world_dir/said")" = 4 ]
 }
 
-plan $([ -x "$bench/layers" ] && echo 15 || echo 12)
+plan $([ -x "$bench/layers" ] && echo 18 || echo 15)
 world_init softgpu
 world_server --part-size 16M
 for way in inline notify tcp; do
@@ -38,6 +38,16 @@ for way in notify tcp; do
 	ok "${way}_brings_the_same" mixes $way 500
 done
 
+# rounds gives three kinds of calls a line for each of three pauses: with fewer they would end early.
+rounds() {
+	in_world shm shared env WH_ROUNDS=4,8,0 timeout 20 "$bench/stages" cuda some >"$world_dir/said" 2>"$world_dir/err" <<-END
+		$(yes go | head -n 9)
+	END
+	[ "$(sed -n 's/^ran some_launch \([0-9]*\) .*/\1/p' "$world_dir/said" | xargs)" = "4 8" ] &&
+		[ "$(grep -c '^paused some_copy_to_host$' "$world_dir/said")" = 3 ]
+}
+ok rounds_of_calls_pause_before_between_and_behind rounds
+
 # scales WORLD [VARIABLE] checks that the program prints calls a second and a client's memory,
 # both above zero.
 scales() { # WORLD [VARIABLE]
@@ -49,6 +59,19 @@ ok clients_and_threads_make_calls_over_shm scales shm "WH_SERVER_PID=$server_pid
 ok workers_memory_is_counted grep -q ' [1-9][0-9]*$' "$world_dir/said"
 in_world shm shared env WORMHOLE_SOCKET="$world_dir/nobody" timeout 20 "$bench/scale" 2 1 >"$world_dir/said" 2>"$world_dir/err"
 is a_client_that_fails_fails_all_of_it $? 1
+
+# mixes_forty WORLD checks that the mix with all 40 functions ran, and calls 35 rare ones.
+mixes_forty() { # WORLD
+	in_world "$1" shared timeout 20 "$bench/mix40" calls=12600 >"$world_dir/forty.$1" 2>"$world_dir/err" &&
+		grep -q '^calls 12600: .* 35 of others$' "$world_dir/forty.$1"
+}
+if [ -x "$bench/mix40" ]; then
+	ok all_40_functions_of_the_mix_are_called mixes_forty native
+	ok they_answer_the_same_over_shm eval "mixes_forty shm && cmp '$world_dir/forty.native' '$world_dir/forty.shm'"
+else
+	skip mix_of_40 "no nvcc with cuBLAS's headers on this machine"
+	skip mix_of_40_over_shm "no nvcc with cuBLAS's headers on this machine"
+fi
 
 # layers_in WORLD checks that the program prints eight layers; the last word of each line is the
 # layer's result.
