@@ -16,7 +16,8 @@ import traceback
 
 import report
 
-PARTS = ["calls", "cost", "neuron", "layers", "scaling", "pairs", "hardware", "model", "softgpu"]
+PARTS = ["calls", "cost", "transports", "neuron", "layers", "scaling", "pairs", "hardware", "model",
+         "softgpu"]
 BROUGHT = ["hardware"]  # by other machines (hardware.py); not measured here
 HEAD = os.path.join(report.TOP, "bench/results.in")
 SECTION = re.compile(r"<!-- part: (\w+) -->\n(.*?)<!-- end: \1 -->\n", re.S)

@@ -67,10 +67,25 @@ def lay_out(name, run, clients, variables):
 SYSCALLS = "/usr/lib/wormhole/libsyscalls.so"   # tests/bochs/behaviours/syscalls.c: softgpu, and a few calls
 
 
-def run(name, job, more=(), cpus=1, timeout=900, emulated=False, partly=False, marks=True, **variables):
+def host_image(out, lists):
+    """Return the host's images: the usual one, and what lists of job/ add to it."""
+    base = os.path.join(BUILD, "bochs/host.cpio")
+    if not lists:
+        return [base]
+    more = os.path.join(out, "host.cpio")
+    done = subprocess.run([os.path.join(TOP, "tests/vm/mkinitramfs.sh"), more,
+                           *(os.path.join(TOP, "bench/job", n) for n in lists)], check=False,
+                          env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
+    if done.returncode:
+        raise Missing("the host's image lacks something: see above")
+    return [base, more]
+
+
+def run(name, job, more=(), host=(), cpus=1, timeout=900, emulated=False, partly=False, marks=True, args="",
+        **variables):
     """Boot the host, emulated even if there is VMX, and return the job's Data. `more`: lists of job/ for the
-    client VM. `marks`: the slower emulator records what runs between marks, in the folder's `record`.
-    `partly`: results of kinds that ran are kept if others failed."""
+    client VM; `host`: for the emulated host; `args`: for its kernel. `marks`: the slower emulator records what
+    runs between marks, in the folder's `record`. `partly`: results of kinds that ran are kept if others failed."""
     if missing_images():
         raise Missing(f"{', '.join(missing_images())} missing: run `make images`")
     variables.setdefault("BACKEND", SYSCALLS)
@@ -85,7 +100,8 @@ def run(name, job, more=(), cpus=1, timeout=900, emulated=False, partly=False, m
         [os.path.join(TOP, "tests/bochs/run_job.py"), "--plain", "--bochs", bochs,
          "--cpus", str(cpus), "--timeout", str(timeout), "--out", out,
          "--kernel", os.path.join(BUILD, "kernel/host/bzImage"),
-         "--initrd", os.path.join(BUILD, "bochs/host.cpio"), os.path.join(out, "job")],
+         "--args", args, *(w for image in host_image(out, host) for w in ("--initrd", image)),
+         os.path.join(out, "job")],
         stdout=sys.stderr, check=False, env=dict(os.environ, WH_BUILD=BUILD))
     return what_is_there(out, done.returncode, partly)
 

@@ -36,6 +36,7 @@ def order(kinds):
 
 class Emulated:
     """The output of bench/job/run for each way: the difference between a run of many calls and one of few."""
+    many = MANY
 
     def __init__(self, data):
         self.data = data
@@ -45,38 +46,38 @@ class Emulated:
         self.cpu = {(w[0], w[1]): [int(x) for x in w[2:]] for w in data.get("cpu")}
 
     def has(self, way):
-        return all("rate" in self.said[f"neuron_{way}_{n}"] for n in (FEW, MANY))
+        return all("rate" in self.said[f"neuron_{way}_{n}"] for n in (FEW, self.many))
 
     def each(self, way):
         """Return the time of a call by the program's clock."""
-        few, many = (n / float(self.said[f"neuron_{way}_{n}"]["rate"][0]) for n in (FEW, MANY))
-        return clock()[0] * (many - few) / (MANY - FEW)
+        few, many = (n / float(self.said[f"neuron_{way}_{n}"]["rate"][0]) for n in (FEW, self.many))
+        return clock()[0] * (many - few) / (self.many - FEW)
 
     def crossings(self, way):
-        few, many = (self.said[f"neuron_{way}_{n}"] for n in (FEW, MANY))
+        few, many = (self.said[f"neuron_{way}_{n}"] for n in (FEW, self.many))
         for word in ("wormhole:", "crossed:"):
             if word in many:
-                return (int(many[word][0]) - int(few[word][0])) / (MANY - FEW)
+                return (int(many[word][0]) - int(few[word][0])) / (self.many - FEW)
         return 0.0
 
     def counted(self, way, group):
         return sum(sum(self.data.counters(f"neuron_{way}_{n}", group).values()) * sign
-                   for n, sign in ((MANY, 1), (FEW, -1)))
+                   for n, sign in ((self.many, 1), (FEW, -1)))
 
     def used(self, way):
         """Return seconds of CPU time of the calls: the client's vCPU, the server's, and the rest of the host."""
         grew = {n: [b - a for a, b in zip(self.cpu["before", f"neuron_{way}_{n}"],
-                                          self.cpu["after", f"neuron_{way}_{n}"])] for n in (FEW, MANY)}
-        whole, idle, client, meanwhile = (b - a for a, b in zip(grew[FEW], grew[MANY]))
+                                          self.cpu["after", f"neuron_{way}_{n}"])] for n in (FEW, self.many)}
+        whole, idle, client, meanwhile = (b - a for a, b in zip(grew[FEW], grew[self.many]))
         server = sum((self.cpu["rested", f"neuron_{way}_{n}"][3] - self.cpu["before", f"neuron_{way}_{n}"][3]) * sign
-                     for n, sign in ((MANY, 1), (FEW, -1)))
+                     for n, sign in ((self.many, 1), (FEW, -1)))
         # The worker may end before or after this sample, so its end must not count as the
         # rest of the host's time.
         rest = (whole - idle) * TICK - (client + meanwhile) / 1e9
         return client / 1e9, server / 1e9, rest
 
     def elapsed(self, way):
-        return (MANY - FEW) * self.each(way) / clock()[0]
+        return (self.many - FEW) * self.each(way) / clock()[0]
 
 
 def share(used, elapsed):
