@@ -21,9 +21,9 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 	if (sgpu_books_fail())
 		return sgpu_leave(CUDA_ERROR_UNKNOWN);
 	if (free)
-		*free = sgpu_mem_free_bytes();
+		*free = sgpu_mem_free_bytes(ctx->device);
 	if (total)
-		*total = sgpu_mem_total();
+		*total = sgpu_device_total(ctx->device);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

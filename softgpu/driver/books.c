@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * This process's line in the books of the device (books.h). The file is opened when the
+ * This process's line in the books of the devices (books.h). The file is opened when the
  * library is loaded, because a process may have lost the right to open files by the time
  * that it allocates memory. If WORMHOLE_SOFTGPU_BOOKS is not set, nothing here runs.
  */
@@ -11,7 +11,8 @@
 #include "driver.h"
 
 static struct sgpu_books *books;
-static bool named;
+static bool named, binding;
+static uint64_t total[SGPU_DEVICES];	/* of memory, where the books bind */
 static unsigned int line;
 
 __attribute__((constructor)) static void open_books(void)
@@ -22,12 +23,27 @@ __attribute__((constructor)) static void open_books(void)
 	books = named ? sgpu_books_open(path) : NULL;
 }
 
+static bool find_totals(void)
+{
+	unsigned long long bytes[SGPU_DEVICES] = { 0 };
+	unsigned int n, d;
+
+	if (!sgpu_memory_sizes(bytes, &n))
+		return false;
+	for (d = 0; d < n; d++)
+		total[d] = bytes[d];
+	return true;
+}
+
 bool sgpu_books_enter(void)
 {
 	unsigned int l = 0;
 
 	if (!named)
 		return true;
+	binding = sgpu_env_flag("WORMHOLE_SOFTGPU_BIND");
+	if (!find_totals())
+		return false;
 	if (!books) {
 		sgpu_complain("WORMHOLE_SOFTGPU_BOOKS=%s cannot be made or opened: name a file that workers may write",
 			      getenv("WORMHOLE_SOFTGPU_BOOKS"));
@@ -55,35 +71,42 @@ bool sgpu_books_fail(void)
 }
 
 /* The caller holds the books' lock. */
-static void add(uint64_t bytes)
+static void add(unsigned int place, uint64_t bytes)
 {
+	books->of[place] += bytes;
 	books->used += bytes;
 	if (books->used > books->peak)
 		books->peak = books->used;
 }
 
-void sgpu_books_add(uint64_t bytes)
+bool sgpu_books_add(unsigned int place, uint64_t bytes)
 {
-	if (!books)
-		return;
+	bool fits;
+
+	if (!books || !bytes)
+		return true;
 	sgpu_books_lock(books);
-	books->line[line].bytes += bytes;
-	add(bytes);
+	fits = !binding || books->of[place] + bytes <= total[place];
+	if (fits) {
+		books->line[line].bytes += bytes;
+		books->line[line].of[place] += bytes;
+		add(place, bytes);
+	}
 	pthread_mutex_unlock(&books->lock);
+	return fits;
 }
 
-void sgpu_books_sub(uint64_t bytes)
+void sgpu_books_sub(unsigned int place, uint64_t bytes)
 {
-	if (!books)
+	if (!books || !bytes)
 		return;
 	sgpu_books_lock(books);
-	books->line[line].bytes -= bytes;
-	books->used -= bytes;
+	sgpu_books_less(books, line, place, bytes);
 	pthread_mutex_unlock(&books->lock);
 }
 
 /* Returns the entry of an allocation; takes an unused entry if there is none yet. */
-static unsigned int entry_of(uint64_t file, uint64_t id, uint64_t bytes)
+static unsigned int entry_of(unsigned int place, uint64_t file, uint64_t id, uint64_t bytes)
 {
 	unsigned int i, unused = SGPU_BOOKS_SHARED;
 
@@ -102,21 +125,22 @@ static unsigned int entry_of(uint64_t file, uint64_t id, uint64_t bytes)
 	books->shared[unused].file = file;
 	books->shared[unused].id = id;
 	books->shared[unused].bytes = bytes;
+	books->shared[unused].place = place;
 	books->shared[unused].owner = 0;
 	return unused;
 }
 
-void sgpu_books_share(uint64_t file, uint64_t id, uint64_t bytes, bool own)
+void sgpu_books_share(unsigned int place, uint64_t file, uint64_t id, uint64_t bytes, bool own)
 {
 	unsigned int i;
 
 	if (!books)
 		return;
 	sgpu_books_lock(books);
-	i = entry_of(file, id, bytes);
+	i = entry_of(place, file, id, bytes);
 	if (i < SGPU_BOOKS_SHARED) {
 		if (!sgpu_books_held(books, i))
-			add(bytes);
+			add(books->shared[i].place, bytes);
 		books->shared[i].holders[line]++;
 		if (own)
 			books->shared[i].owner = books->line[line].pid;

@@ -46,6 +46,7 @@ struct page {
 	uint32_t asked;		/* counts requests; the target sleeps on it */
 	uint32_t answered;	/* number of the last request that was answered */
 	uint32_t op, timeout_ms;	/* of the request */
+	uint8_t to[SGPU_DEVICES];	/* device i of the machine becomes this one */
 	uint32_t result;	/* of the answer */
 };
 
@@ -82,26 +83,37 @@ static CUresult do_lock(uint32_t timeout_ms)
 /* All memory is away, or none: what has gone before an error comes back. */
 static CUresult do_checkpoint(void)
 {
-	CUresult rc = sgpu_ipc_any() ? CUDA_ERROR_NOT_SUPPORTED : sgpu_mem_save();
+	CUresult rc = sgpu_ipc_any() ? CUDA_ERROR_NOT_SUPPORTED : sgpu_vmm_save();
 
 	if (rc)
 		return rc;
-	rc = sgpu_vmm_save();
+	rc = sgpu_mem_save();
 	if (rc) {
-		sgpu_mem_restore();
+		sgpu_vmm_restore();
 		return rc;
 	}
 	set_state(CU_PROCESS_STATE_CHECKPOINTED);
 	return CUDA_SUCCESS;
 }
 
-static CUresult do_restore(void)
+/* On an error nothing has changed, and the process stays checkpointed. */
+static CUresult do_restore(const uint8_t to[SGPU_DEVICES])
 {
-	CUresult rc = sgpu_vmm_restore();
+	uint8_t place[SGPU_DEVICES];
+	CUresult rc;
 
+	if (!sgpu_devices_mapped(to, place))
+		return CUDA_ERROR_INVALID_DEVICE;
+	rc = sgpu_mem_claim(place);
 	if (rc)
 		return rc;
+	rc = sgpu_vmm_restore();
+	if (rc) {
+		sgpu_mem_unclaim(place);
+		return rc;
+	}
 	sgpu_mem_restore();
+	sgpu_devices_set(place);
 	set_state(CU_PROCESS_STATE_LOCKED);
 	return CUDA_SUCCESS;
 }
@@ -113,7 +125,7 @@ static CUresult do_unlock(void)
 	return CUDA_SUCCESS;
 }
 
-static CUresult obey(uint32_t op, uint32_t timeout_ms)
+static CUresult obey(uint32_t op, uint32_t timeout_ms, const uint8_t to[SGPU_DEVICES])
 {
 	static const CUprocessState wanted[] = {
 		[OP_LOCK] = CU_PROCESS_STATE_RUNNING,
@@ -129,13 +141,14 @@ static CUresult obey(uint32_t op, uint32_t timeout_ms)
 	switch (op) {
 	case OP_LOCK: return do_lock(timeout_ms);
 	case OP_CHECKPOINT: return do_checkpoint();
-	case OP_RESTORE: return do_restore();
+	case OP_RESTORE: return do_restore(to);
 	default: return do_unlock();
 	}
 }
 
 static void *serve(void *arg)
 {
+	uint8_t to[SGPU_DEVICES];
 	uint32_t done = 0, asked;
 
 	__atomic_store_n(&own->tid, (int32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
@@ -146,7 +159,8 @@ static void *serve(void *arg)
 			futex_wait(&own->asked, asked, 0);
 			continue;
 		}
-		own->result = obey(own->op, own->timeout_ms);
+		memcpy(to, own->to, sizeof(to));
+		own->result = obey(own->op, own->timeout_ms, to);
 		done = asked;
 		__atomic_store_n(&own->answered, done, __ATOMIC_RELEASE);
 		futex_wake(&own->answered);
@@ -276,7 +290,8 @@ static bool lives(int pid)
 	return fd >= 0;
 }
 
-static CUresult ask(int pid, enum op op, uint32_t timeout_ms)
+/* @to: of a restore alone. */
+static CUresult ask(int pid, enum op op, uint32_t timeout_ms, const uint8_t *to)
 {
 	CUresult rc = sgpu_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 	struct target t;
@@ -290,6 +305,8 @@ static CUresult ask(int pid, enum op op, uint32_t timeout_ms)
 		;
 	t.page->op = op;
 	t.page->timeout_ms = timeout_ms;
+	if (to)
+		memcpy(t.page->to, to, SGPU_DEVICES);
 	mine = __atomic_add_fetch(&t.page->asked, 1, __ATOMIC_RELEASE);
 	futex_wake(&t.page->asked);
 	while ((done = __atomic_load_n(&t.page->answered, __ATOMIC_ACQUIRE)) != mine) {
@@ -315,47 +332,57 @@ CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 {
 	if (args && (args->reserved0 || !is_zero(args->reserved1, sizeof(args->reserved1))))
 		return CUDA_ERROR_INVALID_VALUE;
-	return ask(pid, OP_LOCK, args ? args->timeoutMs : 0);
+	return ask(pid, OP_LOCK, args ? args->timeoutMs : 0, NULL);
 }
 
 CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
 {
 	if (args && !is_zero(args->reserved, sizeof(args->reserved)))
 		return CUDA_ERROR_INVALID_VALUE;
-	return ask(pid, OP_CHECKPOINT, 0);
+	return ask(pid, OP_CHECKPOINT, 0, NULL);
 }
 
-/* There is one device, so the only pair that can be meant is that device and itself. */
-static CUresult check_pairs(const CUcheckpointRestoreArgs *args)
+#define NOWHERE	0xff	/* sgpu_devices_mapped() refuses it */
+
+/* Pairs name all devices that the process has, or none. */
+static CUresult take_pairs(const CUcheckpointRestoreArgs *args, uint8_t to[SGPU_DEVICES])
 {
-	CUuuid uuid;
-	CUresult rc;
+	unsigned int i;
+	int from, at;
 
 	if (!is_zero(args->reserved, sizeof(args->reserved)) || args->reserved1 ||
-	    !args->gpuPairs != !args->gpuPairsCount || args->gpuPairsCount > 1)
+	    !args->gpuPairs != !args->gpuPairsCount || args->gpuPairsCount > SGPU_DEVICES)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!args->gpuPairsCount)
-		return CUDA_SUCCESS;
-	rc = cuDeviceGetUuid_v2(&uuid, 0);
-	if (rc)
-		return rc;
-	return memcmp(&uuid, &args->gpuPairs->oldUuid, sizeof(uuid)) ||
-	       memcmp(&uuid, &args->gpuPairs->newUuid, sizeof(uuid)) ?
-	       CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	if (args->gpuPairsCount)
+		memset(to, NOWHERE, SGPU_DEVICES);
+	for (i = 0; i < args->gpuPairsCount; i++) {
+		from = sgpu_device_by_uuid(&args->gpuPairs[i].oldUuid);
+		at = sgpu_device_by_uuid(&args->gpuPairs[i].newUuid);
+		if (from < 0 || at < 0 || to[from] != NOWHERE)
+			return CUDA_ERROR_INVALID_VALUE;
+		to[from] = (uint8_t)at;
+	}
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
 {
-	CUresult rc = args && sgpu_is_ready() ? check_pairs(args) : CUDA_SUCCESS;
+	uint8_t to[SGPU_DEVICES];
+	CUresult rc = CUDA_SUCCESS;
+	unsigned int d;
 
-	return rc ? rc : ask(pid, OP_RESTORE, 0);
+	for (d = 0; d < SGPU_DEVICES; d++)
+		to[d] = (uint8_t)d;
+	if (args && sgpu_is_ready())
+		rc = take_pairs(args, to);
+	return rc ? rc : ask(pid, OP_RESTORE, 0, to);
 }
 
 CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
 {
 	if (args && !is_zero(args->reserved, sizeof(args->reserved)))
 		return CUDA_ERROR_INVALID_VALUE;
-	return ask(pid, OP_UNLOCK, 0);
+	return ask(pid, OP_UNLOCK, 0, NULL);
 }
 
 /* Neither of the two waits for the target: a locked process has a state, too. */

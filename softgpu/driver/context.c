@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Contexts: creation and destruction, the stack of each thread, the primary context of the
- * one device, flags and limits. A stack entry remembers the id of its context, so it is
+ * Contexts: creation and destruction, the stack of each thread, the primary context of each
+ * device, flags and limits. A stack entry remembers the id of its context, so it is
  * noticed if another thread destroyed the context and its slot was used again. The files
  * that own a context's memory, streams, events and modules release them in their drop_ctx
  * functions.
@@ -29,11 +29,11 @@ struct stack {
 
 static TLS struct stack stack;
 
-static struct {
+static struct primary {
 	struct sgpu_ctx *ctx;
 	unsigned int retained;
 	unsigned int flags;
-} primary;
+} primaries[SGPU_DEVICES];
 
 static pthread_key_t stack_key;
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
@@ -85,9 +85,9 @@ CUresult sgpu_ctx_current(struct sgpu_ctx **ctx)
 				  CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-bool sgpu_device_ok(CUdevice dev)
+static bool is_primary(const struct sgpu_ctx *ctx)
 {
-	return dev == 0;
+	return ctx == primaries[ctx->device].ctx;
 }
 
 static const size_t default_limit[SGPU_NLIMITS] = {
@@ -100,8 +100,9 @@ static const size_t default_limit[SGPU_NLIMITS] = {
 };
 
 /* Sets up what every living context has. */
-static bool ctx_start(struct sgpu_ctx *ctx, unsigned int flags)
+static bool ctx_start(struct sgpu_ctx *ctx, int device, unsigned int flags)
 {
+	ctx->device = device;
 	ctx->flags = flags;
 	ctx->cache = CU_FUNC_CACHE_PREFER_NONE;
 	for (int i = 0; i < SGPU_NLIMITS; i++)
@@ -149,7 +150,7 @@ static CUresult ctx_create(CUcontext *out, unsigned int flags, CUdevice dev)
 	if (!sgpu_device_ok(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	ctx = sgpu_obj_new(SGPU_CTX);
-	if (ctx && ctx_start(ctx, flags))
+	if (ctx && ctx_start(ctx, dev, flags))
 		rc = stack_push(ctx);
 	if (!rc) {
 		*out = (CUcontext)ctx;
@@ -196,7 +197,7 @@ static CUresult ctx_destroy(CUcontext handle)
 
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!ctx || ctx == primary.ctx || ctx->parent)
+	if (!ctx || is_primary(ctx) || ctx->parent)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!sgpu_ctx_current(&current) && current == ctx)
 		stack.depth--;
@@ -297,7 +298,7 @@ CUresult cuCtxGetDevice(CUdevice *dev)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = sgpu_ctx_current(&ctx);
 	if (!rc)
-		*dev = 0;
+		*dev = ctx->device;
 	return sgpu_leave(rc);
 }
 
@@ -323,7 +324,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = ctx_resolve(handle, &ctx);
 	if (!rc)
-		*dev = 0;
+		*dev = ctx->device;
 	return sgpu_leave(rc);
 }
 
@@ -367,7 +368,7 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 	if (!flags)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*flags = ctx->flags;
-	if (ctx == primary.ctx)		/* NVIDIA's driver sets the flag for the primary context */
+	if (is_primary(ctx))		/* NVIDIA's driver sets the flag for the primary context */
 		*flags |= CU_CTX_MAP_HOST;
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -382,8 +383,8 @@ CUresult cuCtxSetFlags(unsigned int flags)
 	if (!flags_ok(flags))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	ctx->flags = flags;
-	if (ctx == primary.ctx)
-		primary.flags = flags;
+	if (is_primary(ctx))
+		primaries[ctx->device].flags = flags;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -548,17 +549,19 @@ CUresult cuCtxResetPersistingL2Cache(void)
 
 static CUresult primary_retain(CUcontext *out, CUdevice dev)
 {
+	struct primary *p;
+
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sgpu_device_ok(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (!primary.ctx)
-		primary.ctx = sgpu_obj_new(SGPU_CTX);
-	if (!primary.ctx || (!primary.ctx->alive &&
-			     !ctx_start(primary.ctx, primary.flags)))
+	p = &primaries[dev];
+	if (!p->ctx)
+		p->ctx = sgpu_obj_new(SGPU_CTX);
+	if (!p->ctx || (!p->ctx->alive && !ctx_start(p->ctx, dev, p->flags)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	primary.retained++;
-	*out = (CUcontext)primary.ctx;
+	p->retained++;
+	*out = (CUcontext)p->ctx;
 	return CUDA_SUCCESS;
 }
 
@@ -569,73 +572,83 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 	return rc ? rc : sgpu_leave(primary_retain(out, dev));
 }
 
+/* The greens of a primary context are counted. */
+struct greens {
+	const struct sgpu_ctx *of;
+	unsigned int n;
+};
+
 static void count_green(void *object, void *arg)
 {
 	const struct sgpu_ctx *ctx = object;
-	unsigned int *n = arg;
+	struct greens *g = arg;
 
-	*n += ctx->parent && ctx->alive;
+	g->n += ctx->parent && ctx->parent == g->of && ctx->alive;
 }
 
 /*
  * Does a green context need the primary one? Green contexts depend on it, and NVIDIA's driver
  * refuses to end it under them, by a reset or by the last release (580.159).
  */
-static bool primary_needed(void)
+static bool primary_needed(CUdevice dev)
 {
-	unsigned int n = 0;
+	struct greens g = { .of = primaries[dev].ctx };
 
-	sgpu_obj_each(SGPU_CTX, count_green, &n);
-	return n;
+	sgpu_obj_each(SGPU_CTX, count_green, &g);
+	return g.n;
 }
 
 /* Its handle stays the same. */
-static void primary_drop(void)
+static void primary_drop(CUdevice dev)
 {
-	if (primary.ctx && primary.ctx->alive)
-		ctx_stop(primary.ctx);
+	struct sgpu_ctx *ctx = primaries[dev].ctx;
+
+	if (ctx && ctx->alive)
+		ctx_stop(ctx);
 }
 
 static CUresult primary_release(CUdevice dev)
 {
 	if (!sgpu_device_ok(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (!primary.retained)
+	if (!primaries[dev].retained)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (primary.retained == 1 && primary_needed())
+	if (primaries[dev].retained == 1 && primary_needed(dev))
 		return CUDA_ERROR_NOT_PERMITTED;
-	if (!--primary.retained)
-		primary_drop();
+	if (!--primaries[dev].retained)
+		primary_drop(dev);
 	return CUDA_SUCCESS;
 }
 
-CUresult sgpu_ctx_green(uint64_t sms, struct sgpu_ctx **out)
+CUresult sgpu_ctx_green(int device, uint64_t sms, struct sgpu_ctx **out)
 {
 	struct sgpu_ctx *ctx;
 	CUcontext held;
-	CUresult rc = primary_retain(&held, 0);
+	CUresult rc = primary_retain(&held, device);
 
 	if (rc)
 		return rc;
 	ctx = sgpu_obj_new(SGPU_CTX);
-	if (ctx && ctx_start(ctx, primary.flags)) {
+	if (ctx && ctx_start(ctx, device, primaries[device].flags)) {
 		ctx->sms = sms;
-		ctx->parent = primary.ctx;
+		ctx->parent = primaries[device].ctx;
 		*out = ctx;
 		return CUDA_SUCCESS;
 	}
 	if (ctx)
 		sgpu_obj_free(ctx);
-	primary_release(0);
+	primary_release(device);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void sgpu_ctx_green_end(struct sgpu_ctx *ctx)
 {
+	int device = ctx->device;
+
 	if (ctx->alive)
 		ctx_stop(ctx);
 	sgpu_obj_free(ctx);
-	primary_release(0);
+	primary_release(device);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -653,9 +666,9 @@ static CUresult primary_reset(CUdevice dev)
 {
 	if (!sgpu_device_ok(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	if (primary_needed())
+	if (primary_needed(dev))
 		return CUDA_ERROR_NOT_PERMITTED;
-	primary_drop();
+	primary_drop(dev);
 	sgpu_library_reset();
 	return CUDA_SUCCESS;
 }
@@ -681,8 +694,8 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
 	if (!flags || !active)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	*flags = primary.flags;
-	*active = primary.ctx && primary.ctx->alive;
+	*flags = primaries[dev].flags;
+	*active = primaries[dev].ctx && primaries[dev].ctx->alive;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -696,9 +709,9 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
 	if (!flags_ok(flags))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	primary.flags = flags;
-	if (primary.ctx)
-		primary.ctx->flags = flags;
+	primaries[dev].flags = flags;
+	if (primaries[dev].ctx)
+		primaries[dev].ctx->flags = flags;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

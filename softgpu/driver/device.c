@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The one device: count, name, UUID, PCI address, properties and attributes. The numbers
+ * The devices: count, names, UUIDs, PCI addresses, properties and attributes. The numbers
  * describe what the executor really accepts: a launch checks the limits of blocks, grids
  * and shared memory against the same constants.
+ *
+ * A process's devices have places: their numbers on the machine. A restore of a checkpoint
+ * may change them (checkpoint.c). All devices differ in nothing but their memory.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "driver.h"
 
@@ -14,7 +19,12 @@
 #define L2_BYTES	(1 << 20)
 #define BUS_BITS	64
 
-static const CUuuid device_uuid = { .bytes = SGPU_UUID };
+static struct {
+	unsigned int machine;		/* devices of the machine */
+	uint64_t total[SGPU_DEVICES];	/* bytes of each */
+	unsigned int n;			/* devices of the process */
+	uint8_t place[SGPU_DEVICES];
+} devices;
 
 /* Attributes that are not listed are 0: softgpu lacks the feature. */
 static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
@@ -75,6 +85,122 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
 };
 
+/* ---- which devices ---- */
+
+/* Returns the number of the device that an entry of CUDA_VISIBLE_DEVICES names, or -1. */
+static int named(const char *entry, size_t length)
+{
+	char uuid[SGPU_UUID_TEXT], *end;
+	unsigned int d;
+	long number = strtol(entry, &end, 10);
+
+	if (length && end == entry + length)
+		return number >= 0 && number < (long)devices.machine ? (int)number : -1;
+	for (d = 0; d < devices.machine && length > 4; d++) {
+		sgpu_uuid_text(d, uuid);
+		if (length < sizeof(uuid) && !strncasecmp(uuid, entry, length))
+			return (int)d;
+	}
+	return -1;
+}
+
+/* The list ends at the first entry that names no device, as with NVIDIA's driver. */
+static void choose(const char *list)
+{
+	size_t length;
+	int d;
+
+	for (; devices.n < devices.machine; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		d = named(list, length);
+		if (d < 0 || memchr(devices.place, d, devices.n))
+			return;
+		devices.place[devices.n++] = (uint8_t)d;
+	}
+}
+
+CUresult sgpu_devices_init(void)
+{
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	unsigned long long bytes[SGPU_DEVICES];
+	unsigned int d;
+
+	if (!sgpu_memory_sizes(bytes, &devices.machine)) {
+		sgpu_complain("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M, or a list of at most %u of "
+			      "them, one for each device", getenv("WORMHOLE_SOFTGPU_MEM"), SGPU_DEVICES);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	devices.n = 0;
+	for (d = 0; d < devices.machine; d++) {
+		devices.total[d] = bytes[d] / SGPU_GRANULE * SGPU_GRANULE;
+		devices.place[d] = (uint8_t)d;
+	}
+	if (list)
+		choose(list);
+	else
+		devices.n = devices.machine;
+	return devices.n ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+bool sgpu_device_ok(CUdevice dev)
+{
+	return dev >= 0 && (unsigned int)dev < devices.n;
+}
+
+uint64_t sgpu_device_total(int device)
+{
+	return devices.total[devices.place[device]];
+}
+
+uint64_t sgpu_devices_total(void)
+{
+	uint64_t all = 0;
+	unsigned int d;
+
+	for (d = 0; d < devices.n; d++)
+		all += sgpu_device_total((int)d);
+	return all;
+}
+
+unsigned int sgpu_device_place(int device)
+{
+	return devices.place[device];
+}
+
+bool sgpu_devices_mapped(const uint8_t to[SGPU_DEVICES], uint8_t place[SGPU_DEVICES])
+{
+	unsigned int d, taken = 0;
+
+	for (d = 0; d < devices.n; d++) {
+		place[d] = to[devices.place[d]];
+		if (place[d] >= devices.machine || taken & 1u << place[d] ||
+		    devices.total[place[d]] != sgpu_device_total((int)d))
+			return false;
+		taken |= 1u << place[d];
+	}
+	return true;
+}
+
+void sgpu_devices_set(const uint8_t place[SGPU_DEVICES])
+{
+	memcpy(devices.place, place, devices.n);
+}
+
+int sgpu_device_by_uuid(const CUuuid *uuid)
+{
+	unsigned char own[16];
+	unsigned int d;
+
+	for (d = 0; d < devices.machine; d++) {
+		sgpu_uuid(d, own);
+		if (!memcmp(own, uuid->bytes, sizeof(own)))
+			return (int)d;
+	}
+	return -1;
+}
+
+/* ---- queries ---- */
+
 /* Checks what all device queries check. On success the lock is held. */
 static CUresult enter_device(CUdevice dev, const void *out)
 {
@@ -104,7 +230,7 @@ CUresult cuDeviceGetCount(int *count)
 
 	if (rc)
 		return rc;
-	*count = 1;
+	*count = (int)devices.n;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -136,7 +262,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 
 	if (rc)
 		return rc;
-	*uuid = device_uuid;
+	sgpu_uuid(devices.place[dev], (unsigned char *)uuid->bytes);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -149,7 +275,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 
 	if (rc)
 		return rc;
-	*bytes = sgpu_mem_total();
+	*bytes = sgpu_device_total(dev);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -206,19 +332,21 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 
 CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 {
+	char own[sizeof(SGPU_PCI_BUS_ID)];
 	CUresult rc = enter_device(dev, id);
 
 	if (rc)
 		return rc;
-	if (len < (int)sizeof(SGPU_PCI_BUS_ID))
+	if (len < (int)sizeof(own))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	copy_text(id, len, SGPU_PCI_BUS_ID);
+	sgpu_pci_bus_id(devices.place[dev], own);
+	copy_text(id, len, own);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 {
-	unsigned int domain = 0, bus, slot, function = 0;
+	unsigned int domain = 0, bus, slot, function = 0, i;
 	CUresult rc = enter_device(0, dev);
 
 	if (rc)
@@ -227,13 +355,15 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 			   &function) < 3 &&
 		    sscanf(id, "%x:%x.%x", &bus, &slot, &function) < 2))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	if (domain || bus || slot || function)
+	for (i = 0; i < devices.n && devices.place[i] != bus; i++)
+		;
+	if (domain || slot || function || i == devices.n)
 		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
-	*dev = 0;
+	*dev = (CUdevice)i;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* There is one device, and no device is a peer of itself. */
+/* No device is a peer of another one, or of itself. */
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 {
 	CUresult rc = enter_device(dev, can);

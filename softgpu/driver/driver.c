@@ -132,20 +132,16 @@ static void forked(void)
 static CUresult start(void)
 {
 	bool prefault = sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT");
-	unsigned long long total;
 	uint32_t threads;
-	CUresult rc;
+	CUresult rc = sgpu_devices_init();
 
-	if (!sgpu_memory_size(&total)) {
-		sgpu_complain("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M",
-			      getenv("WORMHOLE_SOFTGPU_MEM"));
-		return CUDA_ERROR_INVALID_VALUE;
-	}
+	if (rc)
+		return rc;
 	if (!sgpu_threads_wanted(&threads))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sgpu_books_enter())
 		return CUDA_ERROR_INVALID_VALUE;
-	rc = sgpu_mem_init(total, prefault);
+	rc = sgpu_mem_init(prefault);
 	if (rc)
 		return rc;
 	looks = prefault ? LOOKS_AT_THE_LOCK : 0;

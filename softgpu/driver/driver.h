@@ -116,6 +116,7 @@ struct sgpu_ctx {
 	struct sgpu_stream *legacy;
 	struct sgpu_stream *per_thread;
 	struct sgpu_ctx *parent;	/* the primary context, if this is a green context */
+	int device;
 	uint64_t sms;		/* its multiprocessors, one bit each; 0: all */
 };
 
@@ -210,6 +211,7 @@ struct sgpu_mempool {
 	uint64_t threshold;
 	uint64_t used, used_high, reserved_high;
 	size_t max_size;	/* 0 = no bound */
+	int device;
 };
 
 /* State that cuLinkCreate() makes and cuLinkAddData() fills. */
@@ -266,10 +268,27 @@ __attribute__((visibility("hidden"))) int sgpu_unsupported(const char *name);
 
 /* Finds the current context of this thread, or returns INVALID_CONTEXT. */
 CUresult sgpu_ctx_current(struct sgpu_ctx **ctx);
-bool sgpu_device_ok(CUdevice dev);
 /* Make and end a green context with these multiprocessors. It retains the primary context. */
-CUresult sgpu_ctx_green(uint64_t sms, struct sgpu_ctx **out);
+CUresult sgpu_ctx_green(int device, uint64_t sms, struct sgpu_ctx **out);
 void sgpu_ctx_green_end(struct sgpu_ctx *ctx);
+
+/* ---- device.c ---- */
+
+/* Which devices the process has, by WORMHOLE_SOFTGPU_MEM and CUDA_VISIBLE_DEVICES. */
+CUresult sgpu_devices_init(void);
+bool sgpu_device_ok(CUdevice dev);
+uint64_t sgpu_device_total(int device);	/* bytes of memory */
+uint64_t sgpu_devices_total(void);	/* of all devices of the process */
+/* The number on the machine of one of the process's devices. A restore may change it. */
+unsigned int sgpu_device_place(int device);
+/*
+ * Which number each of the process's devices would have if device i of the machine became
+ * to[i]. False: two would become one, one is not named, or is of another kind.
+ */
+bool sgpu_devices_mapped(const uint8_t to[SGPU_DEVICES], uint8_t place[SGPU_DEVICES]);
+void sgpu_devices_set(const uint8_t place[SGPU_DEVICES]);
+/* Returns the number on the machine, or -1. */
+int sgpu_device_by_uuid(const CUuuid *uuid);
 
 /* ---- memory.c: device memory; hostmem.c: ranges of host memory ---- */
 
@@ -296,8 +315,10 @@ struct sgpu_range {
 	struct sgpu_ctx *ctx;
 	struct sgpu_mempool *pool;
 	enum sgpu_kind kind;
+	int device;		/* of device memory */
 	unsigned int flags;	/* flags of host memory */
 	bool sync;
+	bool absent, counted;	/* of device memory */
 };
 
 static inline bool sgpu_is_managed(enum sgpu_kind kind)
@@ -308,11 +329,13 @@ static inline bool sgpu_is_managed(enum sgpu_kind kind)
 /* hints.c: managed memory has ended. */
 void sgpu_hints_end(uint64_t base, uint64_t size);
 
-CUresult sgpu_mem_init(size_t total, bool prefault);
-uint64_t sgpu_mem_total(void);
-uint64_t sgpu_mem_free_bytes(void);
+CUresult sgpu_mem_init(bool prefault);
+uint64_t sgpu_mem_free_bytes(int device);
+/* Of the pool's device, or else of the context's. */
 CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 			struct sgpu_mempool *pool, uint64_t *addr);
+CUresult sgpu_mem_alloc_on(int device, struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
+			   struct sgpu_mempool *pool, uint64_t *addr);
 /* Frees the allocation that starts at @addr. @kinds is a mask of 1 << enum sgpu_kind. */
 CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds);
 void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx);
@@ -329,8 +352,8 @@ void sgpu_mem_set_absent(uint64_t addr, bool absent);
 struct sgpu_graph_bytes {
 	uint64_t reserved, used, reserved_high, used_high;
 };
-struct sgpu_graph_bytes *sgpu_mem_graph_bytes(void);
-void sgpu_mem_graph_trim(void);
+struct sgpu_graph_bytes *sgpu_mem_graph_bytes(int device);
+void sgpu_mem_graph_trim(int device);
 /* Names the allocation at @addr in the books as one that other processes may have, too. */
 void sgpu_mem_count_shared(uint64_t addr, uint64_t file, uint64_t id);
 bool sgpu_mem_in_arena(uint64_t addr);
@@ -371,11 +394,18 @@ uint64_t sgpu_mem_offset(uint64_t addr);	/* in that file */
 #define SGPU_EXPORTS	4096u
 uint64_t sgpu_mem_export(uint64_t addr);
 
+bool sgpu_mem_is_file(void);
+/* Visits all allocations of device memory, absent ones as well, by their addresses. */
+void sgpu_mem_each(void (*visit)(const struct sgpu_range *range, void *arg), void *arg);
+
 /*
- * For checkpoints: takes the contents of the device's memory away from it, and puts them
- * back at the same addresses. NOT_SUPPORTED: other processes may have some of it.
+ * memory_save.c, for checkpoints: takes the contents of the devices' memory away from them, and
+ * puts them back at the same addresses. NOT_SUPPORTED: other processes may have some of it.
+ * Before it comes back, it is claimed of the devices at these places, which can fail.
  */
 CUresult sgpu_mem_save(void);
+CUresult sgpu_mem_claim(const uint8_t place[SGPU_DEVICES]);
+void sgpu_mem_unclaim(const uint8_t place[SGPU_DEVICES]);
 void sgpu_mem_restore(void);
 
 /* ---- books.c: the use of the device by all processes, for observers outside ---- */
@@ -384,14 +414,18 @@ void sgpu_mem_restore(void);
 bool sgpu_books_enter(void);
 /* Returns true if the books' maker wants this question about memory to fail. */
 bool sgpu_books_fail(void);
-void sgpu_books_add(uint64_t bytes);
-void sgpu_books_sub(uint64_t bytes);
+/*
+ * Counts memory of the device at this place. False, where the books bind: the device has not
+ * so much left.
+ */
+bool sgpu_books_add(unsigned int place, uint64_t bytes);
+void sgpu_books_sub(unsigned int place, uint64_t bytes);
 /*
  * Count memory that other processes may have, too; it is counted once for all of them. @own
  * is true where it was allocated here, false where another process's memory, or our own
  * once more, is opened.
  */
-void sgpu_books_share(uint64_t file, uint64_t id, uint64_t bytes, bool own);
+void sgpu_books_share(unsigned int place, uint64_t file, uint64_t id, uint64_t bytes, bool own);
 void sgpu_books_unshare(uint64_t file, uint64_t id, bool own);
 
 /* ---- ipc.c: memory of other processes ---- */

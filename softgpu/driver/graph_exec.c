@@ -80,7 +80,8 @@ CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *
 	a->params.accessDescs = NULL;
 	a->params.accessDescCount = 0;
 	a->refs = 1;
-	rc = sgpu_mem_alloc(n->ctx, p->bytesize, SGPU_MEM_GRAPH, NULL, &a->addr);
+	rc = sgpu_mem_alloc_on(p->poolProps.location.id, n->ctx, p->bytesize, SGPU_MEM_GRAPH,
+			       NULL, &a->addr);
 	if (rc) {
 		galloc_end(a);
 		return rc;
@@ -617,13 +618,13 @@ CUresult cuDeviceGraphMemTrim(CUdevice dev)
 		return rc;
 	if (!sgpu_device_ok(dev))
 		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
-	sgpu_mem_graph_trim();
+	sgpu_mem_graph_trim(dev);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
 static CUresult graph_bytes(CUdevice dev, CUgraphMem_attribute which, cuuint64_t *value, bool set)
 {
-	struct sgpu_graph_bytes *b = sgpu_mem_graph_bytes();
+	struct sgpu_graph_bytes *b = sgpu_mem_graph_bytes(dev);
 	uint64_t *const of[] = {
 		[CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT] = &b->used,
 		[CU_GRAPH_MEM_ATTR_USED_MEM_HIGH] = &b->used_high,

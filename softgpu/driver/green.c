@@ -178,7 +178,7 @@ static CUresult create(CUgreenCtx *out, CUdevResourceDesc handle, CUdevice dev, 
 	g = sgpu_obj_new(SGPU_GREEN);
 	if (!g)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	rc = sgpu_ctx_green(d->sms, &g->ctx);
+	rc = sgpu_ctx_green(dev, d->sms, &g->ctx);
 	if (rc)
 		sgpu_obj_free(g);
 	else

@@ -147,7 +147,7 @@ static CUresult map_file(struct sgpu_ctx *ctx, const struct handle *h, uint64_t 
 		.from = *h, .ctx = ctx, .map = p, .base = (uintptr_t)p + skipped(h),
 		.id = sgpu_new_id(), .opened = 1,
 	};
-	sgpu_books_share(h->ino, h->id, granules(h), false);
+	sgpu_books_share(sgpu_device_place(ctx->device), h->ino, h->id, granules(h), false);
 	*addr = (uintptr_t)p + skipped(h);
 	return CUDA_SUCCESS;
 }

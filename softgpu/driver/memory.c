@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Device memory: one arena of host memory, reserved at cuInit() and divided into granules
- * of 512 bytes. Every granule belongs to exactly one block, which is free or used. Blocks
- * form a list by address. Free blocks also form a list for each size class (two-level
- * segregated fit), so allocating and freeing take constant time and no system call. A
- * three-level bitmap marks where blocks start. The block that holds an address is found by
- * the last set bit at or before its granule; pointers of kernels are checked in this way.
+ * of 512 bytes. All devices of the process have their memory there, so addresses say
+ * nothing of devices; each device has a count of what it has left. Every granule belongs to
+ * exactly one block, which is free or used. Blocks form a list by address. Free blocks also
+ * form a list for each size class (two-level segregated fit), so allocating and freeing take
+ * constant time and no system call. A three-level bitmap marks where blocks start. The block
+ * that holds an address is found by the last set bit at or before its granule; pointers of
+ * kernels are checked in this way.
  *
  * Blocks of 1 MiB and more begin at a page, as those of NVIDIA's driver do. Programs count on
  * it that divide such a block themselves.
@@ -36,6 +38,7 @@ struct block {
 	enum sgpu_kind kind;
 	bool sync, absent;
 	bool counted;			/* counted in the books as memory of this process alone */
+	uint8_t device;
 	uint32_t number;		/* index in the table of blocks */
 	uint32_t shared;		/* index in arena.shared + 1; 0: not exported */
 	uint64_t file, name;		/* in the books, if others may have it; 0: not so */
@@ -43,7 +46,8 @@ struct block {
 
 static struct {
 	char *base;
-	size_t granules, free;
+	size_t granules;
+	size_t used[SGPU_DEVICES];	/* granules of each device */
 	struct block *first;
 	struct block *classes[NCLASSES];
 	uint64_t class_map[NCLASSES / 64];
@@ -251,8 +255,9 @@ static bool maps_init(bool prefault)
 	return false;
 }
 
-CUresult sgpu_mem_init(size_t total, bool prefault)
+CUresult sgpu_mem_init(bool prefault)
 {
+	size_t total = sgpu_devices_total();
 	struct block *all;
 
 	arena.granules = total / SGPU_GRANULE;
@@ -264,20 +269,19 @@ CUresult sgpu_mem_init(size_t total, bool prefault)
 		madvise(arena.base, total, MADV_HUGEPAGE);
 	all = block_new(0, arena.granules);
 	arena.first = all;
-	arena.free = arena.granules;
 	start_set(all);
 	free_insert(all);
 	return CUDA_SUCCESS;
 }
 
-uint64_t sgpu_mem_total(void)
+static uint64_t arena_bytes(void)
 {
 	return (uint64_t)arena.granules * SGPU_GRANULE;
 }
 
-uint64_t sgpu_mem_free_bytes(void)
+uint64_t sgpu_mem_free_bytes(int device)
 {
-	return (uint64_t)arena.free * SGPU_GRANULE;
+	return sgpu_device_total(device) - (uint64_t)arena.used[device] * SGPU_GRANULE;
 }
 
 /* ---- the memory that allocations take of the device ---- */
@@ -287,7 +291,7 @@ static uint64_t room_of(const struct block *b)
 	return (uint64_t)b->count * SGPU_GRANULE;
 }
 
-static struct sgpu_graph_bytes of_graphs;
+static struct sgpu_graph_bytes of_graphs[SGPU_DEVICES];
 
 static void change(uint64_t *bytes, uint64_t *high, const struct block *b, bool more)
 {
@@ -298,29 +302,36 @@ static void change(uint64_t *bytes, uint64_t *high, const struct block *b, bool 
 
 static void use(const struct block *b, bool more)
 {
-	change(&of_graphs.used, &of_graphs.used_high, b, more);
+	struct sgpu_graph_bytes *g = &of_graphs[b->device];
+
+	change(&g->used, &g->used_high, b, more);
 }
 
 static void reserve(const struct block *b, bool more)
 {
+	struct sgpu_graph_bytes *g = &of_graphs[b->device];
+
 	if (b->kind == SGPU_MEM_GRAPH)
-		change(&of_graphs.reserved, &of_graphs.reserved_high, b, more);
+		change(&g->reserved, &g->reserved_high, b, more);
 }
 
-static void count(struct block *b)
+/* False: the device has not so much left (books.h). */
+static bool count(struct block *b)
 {
 	if (b->counted || b->file)
-		return;
+		return true;
+	if (!sgpu_books_add(sgpu_device_place(b->device), room_of(b)))
+		return false;
 	b->counted = true;
 	reserve(b, true);
-	sgpu_books_add(room_of(b));
+	return true;
 }
 
 static void uncount(struct block *b)
 {
 	if (b->counted) {
 		reserve(b, false);
-		sgpu_books_sub(room_of(b));
+		sgpu_books_sub(sgpu_device_place(b->device), room_of(b));
 	}
 	if (b->file)
 		sgpu_books_unshare(b->file, b->name, true);
@@ -329,6 +340,19 @@ static void uncount(struct block *b)
 }
 
 /* ---- allocating and freeing ---- */
+
+/* Joins @b with the block after it. Neither is in a free list. */
+static void join_next(struct block *b)
+{
+	struct block *gone = b->next;
+
+	start_clear(gone);
+	b->count += gone->count;
+	b->next = gone->next;
+	if (b->next)
+		b->next->prev = b;
+	block_free(gone);
+}
 
 /* Leaves @count granules in @b and makes a free block of the remaining ones. */
 static bool split(struct block *b, size_t count)
@@ -383,69 +407,9 @@ static struct block *take(size_t count)
 	return b;
 }
 
-CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
-			struct sgpu_mempool *pool, uint64_t *addr)
+/* Puts a block that is taken among the free ones, with its free neighbours. */
+static void put_back(struct block *b)
 {
-	size_t granules = size / SGPU_GRANULE + !!(size % SGPU_GRANULE);
-	struct block *b;
-
-	if (!size)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (granules > arena.free)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	b = take(granules);
-	if (!b)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	b->size = size;
-	b->kind = kind;
-	b->ctx = ctx;
-	b->pool = pool;
-	b->sync = sgpu_is_managed(kind);
-	/* A graph's memory exists from its first launch on. */
-	b->absent = kind == SGPU_MEM_GRAPH;
-	b->id = sgpu_new_id();
-	arena.free -= granules;
-	/*
-	 * Managed memory belongs to the host. A library's memory counts from the first
-	 * context on.
-	 */
-	if (!sgpu_is_managed(kind) && !b->absent && (ctx || kind != SGPU_MEM_MODULE))
-		count(b);
-	*addr = (uint64_t)(uintptr_t)arena.base + b->start * SGPU_GRANULE;
-	return CUDA_SUCCESS;
-}
-
-/* Joins @b with the block after it. Neither is in a free list. */
-static void join_next(struct block *b)
-{
-	struct block *gone = b->next;
-
-	start_clear(gone);
-	b->count += gone->count;
-	b->next = gone->next;
-	if (b->next)
-		b->next->prev = b;
-	block_free(gone);
-}
-
-static uint64_t block_base(const struct block *b)
-{
-	return (uintptr_t)arena.base + b->start * SGPU_GRANULE;
-}
-
-static void release(struct block *b)
-{
-	arena.free += b->count;
-	if (b->kind == SGPU_MEM_GRAPH && !b->absent)
-		use(b, false);
-	uncount(b);
-	if (b->pool)
-		b->pool->used -= b->count * SGPU_GRANULE;
-	if (b->shared)
-		arena.shared[b->shared - 1] = 0;
-	b->shared = 0;
-	if (sgpu_is_managed(b->kind))
-		sgpu_hints_end(block_base(b), b->size);
 	b->size = 0;
 	if (b->next && !b->next->size) {
 		free_remove(b->next);
@@ -459,9 +423,72 @@ static void release(struct block *b)
 	free_insert(b);
 }
 
+CUresult sgpu_mem_alloc_on(int device, struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
+			   struct sgpu_mempool *pool, uint64_t *addr)
+{
+	size_t granules = size / SGPU_GRANULE + !!(size % SGPU_GRANULE);
+	struct block *b;
+
+	if (!size)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (granules > sgpu_mem_free_bytes(device) / SGPU_GRANULE)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	b = take(granules);
+	if (!b)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	b->device = (uint8_t)device;
+	b->size = size;
+	b->kind = kind;
+	b->ctx = ctx;
+	b->pool = pool;
+	b->sync = sgpu_is_managed(kind);
+	/* A graph's memory exists from its first launch on. */
+	b->absent = kind == SGPU_MEM_GRAPH;
+	b->id = sgpu_new_id();
+	/*
+	 * Managed memory belongs to the host. A library's memory counts from the first
+	 * context on.
+	 */
+	if (!sgpu_is_managed(kind) && !b->absent && (ctx || kind != SGPU_MEM_MODULE) && !count(b)) {
+		put_back(b);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	arena.used[device] += granules;
+	*addr = (uint64_t)(uintptr_t)arena.base + b->start * SGPU_GRANULE;
+	return CUDA_SUCCESS;
+}
+
+CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
+			struct sgpu_mempool *pool, uint64_t *addr)
+{
+	return sgpu_mem_alloc_on(pool ? pool->device : ctx ? ctx->device : 0, ctx, size, kind, pool,
+				 addr);
+}
+
+static uint64_t block_base(const struct block *b)
+{
+	return (uintptr_t)arena.base + b->start * SGPU_GRANULE;
+}
+
+static void release(struct block *b)
+{
+	arena.used[b->device] -= b->count;
+	if (b->kind == SGPU_MEM_GRAPH && !b->absent)
+		use(b, false);
+	uncount(b);
+	if (b->pool)
+		b->pool->used -= b->count * SGPU_GRANULE;
+	if (b->shared)
+		arena.shared[b->shared - 1] = 0;
+	b->shared = 0;
+	if (sgpu_is_managed(b->kind))
+		sgpu_hints_end(block_base(b), b->size);
+	put_back(b);
+}
+
 bool sgpu_mem_in_arena(uint64_t addr)
 {
-	return addr - (uintptr_t)arena.base < sgpu_mem_total();
+	return addr - (uintptr_t)arena.base < arena_bytes();
 }
 
 static struct block *find(uint64_t addr)
@@ -469,7 +496,7 @@ static struct block *find(uint64_t addr)
 	uint64_t off = addr - (uintptr_t)arena.base;
 	struct block *b;
 
-	if (off >= sgpu_mem_total())
+	if (off >= arena_bytes())
 		return NULL;
 	b = block_at(arena.number[start_before(off / SGPU_GRANULE)]);
 	return b->size ? b : NULL;
@@ -508,11 +535,11 @@ int sgpu_mem_file(void)
 	if (fd < 0)
 		return -1;
 	arena.shared = MAP_FAILED;
-	if (!ftruncate(fd, sgpu_mem_total() + SHARED_BYTES) && copy_blocks(fd))
+	if (!ftruncate(fd, arena_bytes() + SHARED_BYTES) && copy_blocks(fd))
 		arena.shared = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-				    sgpu_mem_total());
+				    arena_bytes());
 	if (arena.shared != MAP_FAILED &&
-	    mmap(arena.base, sgpu_mem_total(), PROT_READ | PROT_WRITE,
+	    mmap(arena.base, arena_bytes(), PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != MAP_FAILED) {
 		arena.file = fd;
 		return fd;
@@ -541,7 +568,7 @@ uint64_t sgpu_mem_export(uint64_t addr)
 		arena.shared[i] = b->id;
 		b->shared = i + 1;
 	}
-	return sgpu_mem_total() + (b->shared - 1) * sizeof(uint64_t);
+	return arena_bytes() + (b->shared - 1) * sizeof(uint64_t);
 }
 
 CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds)
@@ -597,12 +624,18 @@ void sgpu_mem_set_sync(uint64_t addr, bool on)
 		b->sync = on;
 }
 
+/* Memory of a library becomes that of the device of the context. */
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx)
 {
 	struct block *b = find(addr);
 
 	if (!b)
 		return;
+	if (ctx && !b->counted) {
+		arena.used[b->device] -= b->count;
+		b->device = (uint8_t)ctx->device;
+		arena.used[b->device] += b->count;
+	}
 	b->ctx = ctx;
 	if (b->kind == SGPU_MEM_MODULE)
 		count(b);
@@ -621,15 +654,15 @@ void sgpu_mem_set_absent(uint64_t addr, bool absent)
 		count(b);
 }
 
-struct sgpu_graph_bytes *sgpu_mem_graph_bytes(void)
+struct sgpu_graph_bytes *sgpu_mem_graph_bytes(int device)
 {
-	return &of_graphs;
+	return &of_graphs[device];
 }
 
-void sgpu_mem_graph_trim(void)
+void sgpu_mem_graph_trim(int device)
 {
 	for (struct block *b = arena.first; b; b = b->next)
-		if (b->size && b->kind == SGPU_MEM_GRAPH && b->absent)
+		if (b->size && b->kind == SGPU_MEM_GRAPH && b->absent && b->device == device)
 			uncount(b);
 }
 
@@ -646,7 +679,7 @@ void sgpu_mem_count_shared(uint64_t addr, uint64_t file, uint64_t id)
 	uncount(b);
 	b->file = file;
 	b->name = id;
-	sgpu_books_share(file, id, room_of(b), true);
+	sgpu_books_share(sgpu_device_place(b->device), file, id, room_of(b), true);
 }
 
 static bool describe(uint64_t addr, bool absent, struct sgpu_range *out)
@@ -663,7 +696,10 @@ static bool describe(uint64_t addr, bool absent, struct sgpu_range *out)
 		.ctx = b->ctx,
 		.pool = b->pool,
 		.kind = b->kind,
+		.device = b->device,
 		.sync = b->sync,
+		.absent = b->absent,
+		.counted = b->counted,
 	};
 	return true;
 }
@@ -678,72 +714,19 @@ bool sgpu_mem_find_absent(uint64_t addr, struct sgpu_range *out)
 	return describe(addr, true, out);
 }
 
-/* ---- checkpoints: the contents go to memory of the host, and come back ---- */
-
-static struct {
-	char *copy;		/* all saved blocks, one behind the other */
-	uint64_t size, counted;
-} saved;
-
-/*
- * Managed memory is the host's. Blocks of cuMemCreate() only count memory (vmm.c). Memory of a
- * graph that is absent has no contents.
- */
-static bool is_on_device(const struct block *b)
+bool sgpu_mem_is_file(void)
 {
-	return b->size && !sgpu_is_managed(b->kind) && b->kind != SGPU_MEM_VMM && !b->absent;
+	return arena.file;
 }
 
-/* Gives back the whole pages of a range; the bytes beside them may be another block's. */
-static void give_back(char *at, uint64_t size)
+void sgpu_mem_each(void (*visit)(const struct sgpu_range *range, void *arg), void *arg)
 {
-	uint64_t begin = ((uintptr_t)at + 4095) & ~4095ull, end = ((uintptr_t)at + size) & ~4095ull;
-
-	if (end > begin)
-		madvise((void *)(uintptr_t)begin, end - begin, MADV_DONTNEED);
-}
-
-CUresult sgpu_mem_save(void)
-{
-	struct block *b;
-	char *to;
-
-	/* What other processes have open is in a file, and they would see it go. */
-	if (arena.file)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	saved.size = saved.counted = 0;
-	for (b = arena.first; b; b = b->next) {
-		saved.size += is_on_device(b) ? room_of(b) : 0;
-		saved.counted += b->counted ? room_of(b) : 0;
-	}
-	saved.copy = to = saved.size ? map(saved.size, false) : NULL;
-	if (saved.size && !to)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (b = arena.first; b; b = b->next)
-		if (is_on_device(b)) {
-			memcpy(to, (void *)(uintptr_t)block_base(b), room_of(b));
-			give_back((void *)(uintptr_t)block_base(b), room_of(b));
-			to += room_of(b);
-		}
-	sgpu_books_sub(saved.counted);
-	return CUDA_SUCCESS;
-}
-
-void sgpu_mem_restore(void)
-{
-	char *from = saved.copy;
+	struct sgpu_range range;
 	struct block *b;
 
-	sgpu_books_add(saved.counted);
 	for (b = arena.first; b; b = b->next)
-		if (is_on_device(b)) {
-			memcpy((void *)(uintptr_t)block_base(b), from, room_of(b));
-			give_back(from, room_of(b));
-			from += room_of(b);
-		}
-	if (saved.copy)
-		munmap(saved.copy, saved.size);
-	saved.copy = NULL;
+		if (b->size && describe(block_base(b), b->absent, &range))
+			visit(&range, arg);
 }
 
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)

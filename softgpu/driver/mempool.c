@@ -11,22 +11,30 @@
 #define FREEABLE (1u << SGPU_MEM_DEVICE | 1u << SGPU_MEM_MANAGED | \
 		  1u << SGPU_MEM_POOL)
 
-static struct sgpu_mempool *standard, *chosen;
+/* Of each device. */
+static struct sgpu_mempool *standard[SGPU_DEVICES], *chosen[SGPU_DEVICES];
 
-static struct sgpu_mempool *pool_new(void)
+static struct sgpu_mempool *pool_new(int device)
 {
 	struct sgpu_mempool *p = sgpu_obj_new(SGPU_MEMPOOL);
 
-	if (p)
+	if (p) {
 		p->reuse[0] = p->reuse[1] = p->reuse[2] = 1;
+		p->device = device;
+	}
 	return p;
 }
 
-static struct sgpu_mempool *pool_standard(void)
+static struct sgpu_mempool *pool_standard(int device)
 {
-	if (!standard)
-		standard = pool_new();
-	return standard;
+	if (!standard[device])
+		standard[device] = pool_new(device);
+	return standard[device];
+}
+
+static struct sgpu_mempool *pool_now(int device)
+{
+	return chosen[device] ? chosen[device] : pool_standard(device);
 }
 
 static CUresult enter_pools(CUdevice dev, const void *arg)
@@ -39,8 +47,7 @@ static CUresult enter_pools(CUdevice dev, const void *arg)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	if (!sgpu_device_ok(dev))
 		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
-	return pool_standard() ? CUDA_SUCCESS :
-				 sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	return pool_standard(dev) ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice dev)
@@ -49,7 +56,7 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice dev)
 
 	if (rc)
 		return rc;
-	*out = (CUmemoryPool)standard;
+	*out = (CUmemoryPool)standard[dev];
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -59,7 +66,7 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *out, CUdevice dev)
 
 	if (rc)
 		return rc;
-	*out = (CUmemoryPool)(chosen ? chosen : standard);
+	*out = (CUmemoryPool)pool_now(dev);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -71,9 +78,9 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 	if (rc)
 		return rc;
 	p = sgpu_obj_get(SGPU_MEMPOOL, handle);
-	if (!p)
+	if (!p || p->device != dev)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	chosen = p;
+	chosen[dev] = p;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -89,7 +96,7 @@ static CUresult pool_create(CUmemoryPool *out, const CUmemPoolProps *props)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!sgpu_device_ok(props->location.id))
 		return CUDA_ERROR_INVALID_DEVICE;
-	p = pool_new();
+	p = pool_new(props->location.id);
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p->max_size = props->maxSize;
@@ -108,8 +115,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 static void forget_pool(struct sgpu_mempool *p)
 {
 	sgpu_mem_forget_pool(p);
-	if (chosen == p)
-		chosen = NULL;
+	if (chosen[p->device] == p)
+		chosen[p->device] = NULL;
 	sgpu_obj_free(p);
 }
 
@@ -132,7 +139,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 
 	if (rc)
 		return rc;
-	if (p == standard)
+	if (p == standard[p->device])
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	forget_pool(p);
 	return sgpu_leave(CUDA_SUCCESS);
@@ -248,7 +255,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* The one device always has access, and no call can take it away. */
+/* A device always has access, and no call can take it away. */
 CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
 			    size_t count)
 {
@@ -291,19 +298,20 @@ static CUresult pool_alloc(struct sgpu_ctx *ctx, CUdeviceptr *out, size_t size,
 }
 
 static CUresult alloc_captured(struct sgpu_stream *s, CUdeviceptr *out,
-			       size_t size)
+			       size_t size, int device)
 {
 	const CUDA_MEM_ALLOC_NODE_PARAMS p = {
 		.poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-			       .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } },
+			       .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } },
 		.bytesize = size,
 	};
 
 	return sgpu_capture_alloc(s, &p, out);
 }
 
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size,
-				 CUmemoryPool handle, CUstream stream)
+/* @any: of the pool that the stream's device has now. */
+static CUresult alloc_async(CUdeviceptr *out, size_t size, CUmemoryPool handle, bool any,
+			    CUstream stream)
 {
 	struct sgpu_mempool *p;
 	struct sgpu_stream *capturing;
@@ -312,25 +320,30 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size,
 
 	if (rc)
 		return rc;
-	p = sgpu_obj_get(SGPU_MEMPOOL, handle);
+	p = any ? pool_now(ctx->device) : sgpu_obj_get(SGPU_MEMPOOL, handle);
+	if (any && !p)
+		return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	if (!out || !p)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = sgpu_stream_check(ctx, stream);
 	if (!rc)
 		rc = sgpu_capture_stream(ctx, stream, &capturing);
 	if (!rc && capturing)
-		rc = alloc_captured(capturing, out, size);
+		rc = alloc_captured(capturing, out, size, p->device);
 	else if (!rc)
 		rc = pool_alloc(ctx, out, size, p);
 	return sgpu_leave(rc);
 }
 
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size,
+				 CUmemoryPool handle, CUstream stream)
+{
+	return alloc_async(out, size, handle, false, stream);
+}
+
 CUresult cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
 {
-	CUmemoryPool pool = NULL;
-	CUresult rc = cuDeviceGetMemPool(&pool, 0);
-
-	return rc ? rc : cuMemAllocFromPoolAsync(out, size, pool, stream);
+	return alloc_async(out, size, NULL, true, stream);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr addr, CUstream stream)

@@ -41,7 +41,7 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
 		return PUT(bool, r->kind == SGPU_MEM_DEVICE);
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		return PUT(int, 0);
+		return PUT(int, r->ctx ? r->ctx->device : r->device);
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 		return PUT(bool, false);

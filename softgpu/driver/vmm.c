@@ -185,7 +185,8 @@ static CUresult create(CUmemGenericAllocationHandle *out, size_t size,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	/* Memory of the host takes nothing of the device's. */
 	if (!is_host(&prop->location))
-		rc = sgpu_mem_alloc(NULL, size, SGPU_MEM_VMM, NULL, &p->block);
+		rc = sgpu_mem_alloc_on(prop->location.id, NULL, size, SGPU_MEM_VMM, NULL,
+				       &p->block);
 	if (rc) {
 		sgpu_obj_free(p);
 		return rc;
@@ -322,7 +323,7 @@ static CUresult import(CUmemGenericAllocationHandle *out, int file)
 	p->size = st.st_size;
 	p->file = st.st_ino;
 	p->handles = 1;
-	sgpu_books_share(p->file, 0, p->size, false);
+	sgpu_books_share(sgpu_device_place(0), p->file, 0, p->size, false);
 	p->prop = (CUmemAllocationProp){
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
@@ -483,7 +484,9 @@ bool sgpu_vmm_reserved(uint64_t addr)
 static bool alike(const struct mapping *a, const struct mapping *b)
 {
 	return a->access == b->access &&
-	       is_host(&a->phys->prop.location) == is_host(&b->phys->prop.location);
+	       is_host(&a->phys->prop.location) == is_host(&b->phys->prop.location) &&
+	       (is_host(&a->phys->prop.location) ||
+		a->phys->prop.location.id == b->phys->prop.location.id);
 }
 
 bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out)
@@ -503,6 +506,7 @@ bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out)
 		.kind = is_host(&m->phys->prop.location) ? SGPU_MEM_HOST : SGPU_MEM_VMM,
 		.flags = m->access == CU_MEM_ACCESS_FLAGS_PROT_READ ?
 			 CU_MEMHOSTREGISTER_READ_ONLY : 0,
+		.device = is_host(&m->phys->prop.location) ? 0 : m->phys->prop.location.id,
 	};
 	out->room = out->size;
 	return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * build/softgpu/libnvidia-ml.so.1: NVML for the one device of softgpu, so that NVML calls
- * can be tested where there is no GPU. Facts that the device has are answered: name, UUID,
+ * build/softgpu/libnvidia-ml.so.1: NVML for the devices of softgpu, so that NVML calls
+ * can be tested where there is no GPU. Facts that a device has are answered: name, UUID,
  * size of memory, compute mode. Features that it lacks (sensors, clocks, fans, ECC, MIG,
  * links) return NVML_ERROR_NOT_SUPPORTED, as on a GPU that lacks them. Each process has
  * device memory of its own, so the library knows of no use of memory and of no processes.
@@ -17,10 +17,12 @@
 #define DRIVER_VERSION	"580.0.0-softgpu"
 
 struct nvmlDevice_st {
-	int users;		/* calls of nvmlInit() without nvmlShutdown() */
+	unsigned long long bytes;	/* of memory */
 };
 
-static struct nvmlDevice_st the_device;
+static struct nvmlDevice_st device[SGPU_DEVICES];
+static unsigned int devices;
+static int users;		/* calls of nvmlInit() without nvmlShutdown() */
 
 struct nvmlEventSet_st {
 	unsigned long long types;
@@ -32,9 +34,10 @@ static unsigned int sets_used;	/* bit i: sets[i] is used */
 /* Checks what all queries of a device check. */
 static nvmlReturn_t check(nvmlDevice_t dev, const void *out)
 {
-	if (!the_device.users)
+	if (!users)
 		return NVML_ERROR_UNINITIALIZED;
-	return dev == &the_device && out ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+	return dev >= device && dev < device + devices && out ? NVML_SUCCESS :
+								NVML_ERROR_INVALID_ARGUMENT;
 }
 
 static nvmlReturn_t lacking(nvmlDevice_t dev, const void *out)
@@ -46,7 +49,7 @@ static nvmlReturn_t lacking(nvmlDevice_t dev, const void *out)
 
 static nvmlReturn_t text(char *out, unsigned int length, const char *value)
 {
-	if (!the_device.users)
+	if (!users)
 		return NVML_ERROR_UNINITIALIZED;
 	if (!out)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -69,11 +72,14 @@ static nvmlReturn_t number(nvmlDevice_t dev, unsigned int *out, unsigned int val
 
 nvmlReturn_t nvmlInit_v2(void)
 {
-	unsigned long long bytes;
+	unsigned long long bytes[SGPU_DEVICES];
+	unsigned int d;
 
-	if (!sgpu_memory_size(&bytes))
+	if (!sgpu_memory_sizes(bytes, &devices))
 		return NVML_ERROR_UNKNOWN;
-	the_device.users++;
+	for (d = 0; d < devices; d++)
+		device[d].bytes = bytes[d];
+	users++;
 	return NVML_SUCCESS;
 }
 
@@ -90,9 +96,9 @@ nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 
 nvmlReturn_t nvmlShutdown(void)
 {
-	if (!the_device.users)
+	if (!users)
 		return NVML_ERROR_UNINITIALIZED;
-	the_device.users--;
+	users--;
 	return NVML_SUCCESS;
 }
 
@@ -110,7 +116,7 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
-	return number(&the_device, (unsigned int *)version, SGPU_CUDA_VERSION);
+	return number(device, (unsigned int *)version, SGPU_CUDA_VERSION);
 }
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
@@ -122,7 +128,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 {
-	return number(&the_device, count, 1);
+	return number(device, count, devices);
 }
 
 nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
@@ -130,21 +136,30 @@ nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
 	return nvmlDeviceGetCount_v2(count);
 }
 
-static nvmlReturn_t found(bool is_it, nvmlDevice_t *dev)
+/* Gives the first device that is the one wanted. */
+static nvmlReturn_t find(bool (*is_it)(unsigned int d, const char *wanted), const char *wanted,
+			 nvmlDevice_t *dev)
 {
-	nvmlReturn_t rc = check(&the_device, dev);
+	nvmlReturn_t rc = check(device, dev);
+	unsigned int d;
 
-	if (rc || !is_it)
-		return rc ? rc : NVML_ERROR_NOT_FOUND;
-	*dev = &the_device;
-	return NVML_SUCCESS;
+	if (rc)
+		return rc;
+	for (d = 0; wanted && d < devices; d++)
+		if (is_it(d, wanted)) {
+			*dev = &device[d];
+			return NVML_SUCCESS;
+		}
+	return NVML_ERROR_NOT_FOUND;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev)
 {
-	nvmlReturn_t rc = found(index == 0, dev);
+	nvmlReturn_t rc = check(device, index < devices ? dev : NULL);
 
-	return rc == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : rc;
+	if (!rc)
+		*dev = &device[index];
+	return rc;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *dev)
@@ -152,29 +167,31 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *dev)
 	return nvmlDeviceGetHandleByIndex_v2(index, dev);
 }
 
-static void uuid_text(char *out, size_t size)
+static bool has_uuid(unsigned int d, const char *wanted)
 {
-	static const unsigned char u[16] = SGPU_UUID;
+	char own[SGPU_UUID_TEXT];
 
-	snprintf(out, size,
-		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-		 u[14], u[15]);
+	sgpu_uuid_text(d, own);
+	return !strcmp(wanted, own);
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *dev)
 {
-	char own[NVML_DEVICE_UUID_ASCII_LEN];
-
-	uuid_text(own, sizeof(own));
-	return found(uuid && !strcmp(uuid, own), dev);
+	return find(has_uuid, uuid, dev);
 }
 
 /* A domain has four or eight digits, since programs write both. */
+static bool has_pci(unsigned int d, const char *wanted)
+{
+	char own[sizeof(SGPU_PCI_BUS_ID)];
+
+	sgpu_pci_bus_id(d, own);
+	return !strcmp(wanted, own) || (!strncmp(wanted, "0000", 4) && !strcmp(wanted + 4, own));
+}
+
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *dev)
 {
-	return found(id && (!strcmp(id, SGPU_PCI_BUS_ID) || !strcmp(id, "0000" SGPU_PCI_BUS_ID)),
-		     dev);
+	return find(has_pci, id, dev);
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *dev)
@@ -184,12 +201,12 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *dev)
 
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t dev, unsigned int *index)
 {
-	return number(dev, index, 0);
+	return number(dev, index, (unsigned int)(dev - device));
 }
 
 nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t dev, unsigned int *minor)
 {
-	return number(dev, minor, 0);
+	return number(dev, minor, (unsigned int)(dev - device));
 }
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t dev, char *name, unsigned int length)
@@ -202,10 +219,12 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t dev, char *name, unsigned int length
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t dev, char *uuid, unsigned int length)
 {
 	nvmlReturn_t rc = check(dev, uuid);
-	char own[NVML_DEVICE_UUID_ASCII_LEN];
+	char own[SGPU_UUID_TEXT];
 
-	uuid_text(own, sizeof(own));
-	return rc ? rc : text(uuid, length, own);
+	if (rc)
+		return rc;
+	sgpu_uuid_text((unsigned int)(dev - device), own);
+	return text(uuid, length, own);
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t dev, nvmlPciInfo_t *pci)
@@ -215,8 +234,9 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t dev, nvmlPciInfo_t *pci)
 	if (rc)
 		return rc;
 	memset(pci, 0, sizeof(*pci));
-	strcpy(pci->busIdLegacy, SGPU_PCI_BUS_ID);
-	strcpy(pci->busId, "0000" SGPU_PCI_BUS_ID);
+	pci->bus = (unsigned int)(dev - device);
+	sgpu_pci_bus_id(pci->bus, pci->busIdLegacy);
+	snprintf(pci->busId, sizeof(pci->busId), "0000%s", pci->busIdLegacy);
 	return NVML_SUCCESS;
 }
 
@@ -228,8 +248,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t dev, nvmlMemory_t *memory)
 
 	if (rc)
 		return rc;
-	if (!sgpu_memory_size(&memory->total))
-		return NVML_ERROR_UNKNOWN;
+	memory->total = dev->bytes;
 	memory->free = memory->total;
 	memory->used = 0;
 	return NVML_SUCCESS;
@@ -386,7 +405,7 @@ static bool is_set(nvmlEventSet_t set)
 
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
 {
-	nvmlReturn_t rc = check(&the_device, set);
+	nvmlReturn_t rc = check(device, set);
 	int i;
 
 	if (rc)
@@ -403,8 +422,8 @@ nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
 
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 {
-	if (!the_device.users || !is_set(set))
-		return the_device.users ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+	if (!users || !is_set(set))
+		return users ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
 	sets_used &= ~(1u << (set - sets));
 	return NVML_SUCCESS;
 }
@@ -421,7 +440,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t dev, unsigned long long types
 
 nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms)
 {
-	nvmlReturn_t rc = check(&the_device, is_set(set) ? data : NULL);
+	nvmlReturn_t rc = check(device, is_set(set) ? data : NULL);
 
 	(void)ms;
 	return rc ? rc : NVML_ERROR_TIMEOUT;
