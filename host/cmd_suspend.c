@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wormhole suspend` and `wormhole resume`: a tenant leaves its devices, and comes back. */
+/* `wormhole suspend`, `resume` and `move`: a tenant leaves its devices, and comes to some again. */
 #include <cjson/cJSON.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -11,10 +11,11 @@
 
 struct suspend_args {
 	const char *dir, *name;
+	const char *to, *from;	/* devices, as given; NULL: not said */
 	uint64_t wait_ms;	/* 0: not said */
 };
 
-enum { KEY_WAIT = 0x700 };
+enum { KEY_WAIT = 0x700, KEY_TO, KEY_FROM };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -27,6 +28,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			wh_usage_error(state, "--wait: '%s' is not a time such as 30 or 500ms, of at most a day",
 				       arg);
 		return 0;
+	case KEY_TO: a->to = arg; return 0;
+	case KEY_FROM: a->from = arg; return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num)
 			return ARGP_ERR_UNKNOWN;
@@ -51,15 +54,16 @@ static int ask(const struct suspend_args *a, cJSON *request)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof(for_ever));
 	answer = wh_server_ask(fd, request);
 	close(fd);
+	if (cJSON_GetObjectItem(answer, "note"))
+		wh_info("%s", cJSON_GetStringValue(cJSON_GetObjectItem(answer, "note")));
 	cJSON_Delete(answer);
 	return answer ? EXIT_DONE : EXIT_FAILED;
 }
 
-static const struct argp_option suspend_options[] = {
-	{ "wait", KEY_WAIT, "TIME", 0,
-	  "how long calls and work under way may last, in seconds or as 500ms (default: 30)", 0 },
-	{ 0 }
-};
+#define WAIT	{ "wait", KEY_WAIT, "TIME", 0, \
+		  "how long calls and work under way may last, in seconds or as 500ms (default: 30)", 0 }
+
+static const struct argp_option suspend_options[] = { WAIT, { 0 } };
 
 static const struct argp suspend_argp = {
 	suspend_options, parse, "TENANT",
@@ -67,16 +71,21 @@ static const struct argp suspend_argp = {
 	"wait in their next call until `wormhole resume'.", wh_dir_only, NULL, NULL
 };
 
+static cJSON *waiting(const char *op, const struct suspend_args *a)
+{
+	cJSON *request = wh_request(op, a->name);
+
+	if (a->wait_ms)
+		cJSON_AddNumberToObject(request, "wait_ms", (double)a->wait_ms);
+	return request;
+}
+
 int cmd_suspend(int argc, char **argv)
 {
 	struct suspend_args a = { 0 };
-	cJSON *request;
 
 	wh_parse(&suspend_argp, argc, argv, 0, &a);
-	request = wh_request("suspend", a.name);
-	if (a.wait_ms)
-		cJSON_AddNumberToObject(request, "wait_ms", (double)a.wait_ms);
-	return ask(&a, request);
+	return ask(&a, waiting("suspend", &a));
 }
 
 static const struct argp resume_argp = {
@@ -91,4 +100,34 @@ int cmd_resume(int argc, char **argv)
 
 	wh_parse(&resume_argp, argc, argv, 0, &a);
 	return ask(&a, wh_request("resume", a.name));
+}
+
+static const struct argp_option move_options[] = {
+	{ "to", KEY_TO, "DEVICE", 0, "the device that it is to have, by its number or UUID", 0 },
+	{ "from", KEY_FROM, "DEVICE", 0, "the one that it leaves, where it has several", 0 },
+	WAIT,
+	{ 0 }
+};
+
+static const struct argp move_argp = {
+	move_options, parse, "TENANT",
+	"Let a tenant, running or suspended, go on on another device of the same kind. Its programs wait "
+	"meanwhile, and find all as it was.", wh_dir_only, NULL, NULL
+};
+
+int cmd_move(int argc, char **argv)
+{
+	struct suspend_args a = { 0 };
+	cJSON *request;
+
+	wh_parse(&move_argp, argc, argv, 0, &a);
+	if (!a.to) {
+		wh_error("say the device by --to; `wormhole stat' shows which there are");
+		return EXIT_USAGE;
+	}
+	request = waiting("move", &a);
+	cJSON_AddStringToObject(request, "to", a.to);
+	if (a.from)
+		cJSON_AddStringToObject(request, "from", a.from);
+	return ask(&a, request);
 }

@@ -38,6 +38,7 @@ static const struct command commands[] = {
 	{ "limit", cmd_limit, "change a tenant's limits" },
 	{ "suspend", cmd_suspend, "take a tenant off its devices, while its programs wait" },
 	{ "resume", cmd_resume, "let a suspended tenant go on" },
+	{ "move", cmd_move, "let a tenant go on on another device" },
 	{ "slurm", cmd_slurm, "what Slurm has to know of this node" },
 	{ "tenant", cmd_tenant, "make, remove and list tenants" },
 	{ "cdi", cmd_cdi, "let containers be a tenant's clients" },

@@ -49,6 +49,30 @@ static void leave_devices(struct wh_tenant_view *v)
 	}
 }
 
+/* The tenant's files go by its workers' numbers of devices. What is shown goes by the server's. */
+static void place(const struct wh_tenant_limits *l, void *of_devices, size_t size)
+{
+	char before[WH_TENANT_DEVICES * sizeof(struct wh_device_usage)];
+	unsigned int d;
+
+	memcpy(before, of_devices, WH_TENANT_DEVICES * size);
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		memcpy((char *)of_devices + wh_device_place(l, d) * size, before + d * size, size);
+}
+
+static void place_devices(struct wh_tenant_view *v)
+{
+	struct wh_tenant_limits *l = &v->limits;
+	unsigned int i;
+
+	place(l, v->sum.total.device, sizeof(v->sum.total.device[0]));
+	for (i = 0; i < v->workers; i++)
+		place(l, v->worker[i].device, sizeof(v->worker[i].device[0]));
+	place(l, l->device, sizeof(l->device[0]));
+	l->hidden = wh_hidden_places(l);
+	memset(l->moved, 0, sizeof(l->moved));
+}
+
 static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 {
 	struct wh_tenant_file f;
@@ -63,6 +87,7 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 		wh_tenant_usage_read(f.usage, &v->sum);
 		v->sum.total.host_memory += v->limits.host_kept;
 		v->workers = wh_tenant_workers_read(f.usage, v->worker);
+		place_devices(v);
 		v->suspended_bytes = 0;
 		if (v->limits.state == WH_SUSPENDED)
 			leave_devices(v);

@@ -135,6 +135,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_drain(int argc, char **argv);
 int cmd_suspend(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
+int cmd_move(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_run(int argc, char **argv);

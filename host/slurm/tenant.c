@@ -109,6 +109,12 @@ static cJSON *request(const char *op, const char *tenant)
 /* --- Which device ---------------------------------------------------------------------- */
 
 /* Subtracts what another job's tenant has of each device. */
+static void subtract_from(struct room *room, const struct wh_device_limit *has)
+{
+	room->memory -= has->memory < room->memory ? has->memory : room->memory;
+	room->sm -= has->sm_percent < room->sm ? has->sm_percent : room->sm;
+}
+
 static void subtract(const char *dir, const char *file, struct room *room, int devices)
 {
 	char path[2 * PATH_MAX];
@@ -120,14 +126,10 @@ static void subtract(const char *dir, const char *file, struct room *room, int d
 	if (fd < 0)
 		return;
 	if (read(fd, &l, sizeof(l)) == (ssize_t)sizeof(l) && l.magic == WH_TENANT_LIMITS_MAGIC)
-		for (i = 0; i < devices; i++) {
-			if (wh_is_hidden(l.hidden, i))
-				continue;
-			room[i].memory -= l.device[i].memory < room[i].memory ?
-					  l.device[i].memory : room[i].memory;
-			room[i].sm -= l.device[i].sm_percent < room[i].sm ?
-				      l.device[i].sm_percent : room[i].sm;
-		}
+		for (i = 0; i < devices; i++)
+			if (!wh_is_hidden(wh_hidden_places(&l), i))
+				subtract_from(&room[i],
+					      &l.device[wh_device_index(&l, (unsigned int)i)]);
 	close(fd);
 }
 

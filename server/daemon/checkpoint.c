@@ -8,7 +8,8 @@
  * of a client's, and reads nothing of a worker's but the word that says it is at rest.
  *
  * All workers or none: where one fails, those before it are brought back to where they were. A
- * worker that ends meanwhile is no failure.
+ * worker that ends meanwhile is no failure. Where each worker is in a move stands in a file, which
+ * outlives this process.
  */
 #define _GNU_SOURCE
 #include "daemon/suspend.h"
@@ -43,6 +44,10 @@ struct job {
 	const struct wh_tenant_usage *usage;
 	struct wh_checkpoint_worker worker[WH_TENANT_WORKERS];
 	unsigned int n;
+	/* of a move: both devices change places. `place' is a file, for whoever comes after this */
+	uint8_t *place;
+	CUcheckpointGpuPair pair[WH_TENANT_DEVICES];
+	unsigned int pairs;
 	uint64_t until_ns;
 	struct wh_checkpoint_result *r;
 };
@@ -205,13 +210,71 @@ static bool save(struct job *j, unsigned int i)
 	       failed(j, i, "cuCheckpointProcessCheckpoint", res);
 }
 
-/* Leaves the worker locked. */
-static bool bring_back(struct job *j, unsigned int i)
+static uint8_t *place_of(const struct job *j, unsigned int i)
 {
+	static uint8_t old;
+
+	return j->place ? &j->place[j->worker[i].account] : &old;
+}
+
+/*
+ * Is it where the move goes to? Whoever asked the driver before may not have heard the answer, and
+ * the driver may still be at it. To ask for the same again finds out.
+ */
+static bool is_there(struct job *j, unsigned int i)
+{
+	CUcheckpointRestoreArgs pairs = { .gpuPairs = j->pair, .gpuPairsCount = j->pairs };
+	uint8_t *place = place_of(j, i);
+	bool to_new = *place == WH_PLACE_TO_NEW, arrived = true;
+	CUresult res;
+
+	if (!to_new && *place != WH_PLACE_TO_OLD)
+		return *place == WH_PLACE_NEW;
+	if (state_of(j, i) == CU_PROCESS_STATE_CHECKPOINTED) {
+		res = drv.restore(j->worker[i].pid, &pairs);
+		arrived = res == CUDA_SUCCESS || res == CUDA_ERROR_ILLEGAL_STATE;
+	}
+	*place = arrived == to_new ? WH_PLACE_NEW : WH_PLACE_OLD;
+	return *place == WH_PLACE_NEW;
+}
+
+/* It has its memory, and has to be without it to go elsewhere. */
+static CUresult take_away(int pid, CUprocessState state)
+{
+	CUresult res = state == CU_PROCESS_STATE_RUNNING ? drv.lock(pid, NULL) : CUDA_SUCCESS;
+
+	return res == CUDA_SUCCESS ? drv.checkpoint(pid, NULL) : res;
+}
+
+/*
+ * Gives a worker its memory, of the device that it was on, or `there' of the one that the move goes
+ * to. Leaves it locked. The driver knows nothing of a worker in state FAILED (has_no_driver()).
+ */
+static bool bring(struct job *j, unsigned int i, bool there)
+{
+	CUcheckpointRestoreArgs pairs = { .gpuPairs = j->pair, .gpuPairsCount = j->pairs };
+	bool goes = is_there(j, i) != there;
+	CUprocessState state = state_of(j, i);
+	int pid = j->worker[i].pid;
 	CUresult res = CUDA_SUCCESS;
 
-	if (state_of(j, i) == CU_PROCESS_STATE_CHECKPOINTED)
-		res = drv.restore(j->worker[i].pid, NULL);
+	if (state == CU_PROCESS_STATE_FAILED) {
+		*place_of(j, i) = there ? WH_PLACE_NEW : WH_PLACE_OLD;
+		return true;
+	}
+	if (goes && state != CU_PROCESS_STATE_CHECKPOINTED) {
+		res = take_away(pid, state);
+		if (res != CUDA_SUCCESS)
+			return !lives(j, i) || failed(j, i, "cuCheckpointProcessCheckpoint", res);
+		state = CU_PROCESS_STATE_CHECKPOINTED;
+	}
+	if (state != CU_PROCESS_STATE_CHECKPOINTED)
+		return true;
+	if (goes)
+		*place_of(j, i) = there ? WH_PLACE_TO_NEW : WH_PLACE_TO_OLD;
+	res = drv.restore(pid, goes ? &pairs : NULL);
+	if (goes)
+		*place_of(j, i) = there == (res == CUDA_SUCCESS) ? WH_PLACE_NEW : WH_PLACE_OLD;
 	return res == CUDA_SUCCESS || !lives(j, i) ||
 	       failed(j, i, "cuCheckpointProcessRestore", res);
 }
@@ -228,7 +291,6 @@ static bool let_go(struct job *j, unsigned int i)
 
 /* --- Tenants -------------------------------------------------------------------------- */
 
-/* *lost: a worker stays without its memory, so that the tenant stays suspended. */
 static bool suspend(struct job *j)
 {
 	bool good = true, back = true;
@@ -241,28 +303,60 @@ static bool suspend(struct job *j)
 	if (good)
 		return true;
 	for (i = 0; i < j->n; i++)
-		back &= bring_back(j, i) && let_go(j, i);
+		back &= bring(j, i, false) && let_go(j, i);
 	j->r->stays = !back;
+	return false;
+}
+
+static bool bring_all(struct job *j, bool there)
+{
+	bool good = true;
+	unsigned int i;
+
+	for (i = 0; good && i < j->n; i++)
+		good = bring(j, i, there);
+	return good;
+}
+
+static bool let_all_go(struct job *j)
+{
+	bool good = true;
+	unsigned int i;
+
+	for (i = 0; i < j->n; i++)
+		good &= let_go(j, i);
+	return good;
+}
+
+/* Those that have their memory hold it in vain, if others have it not. */
+static bool stay(struct job *j)
+{
+	unsigned int i;
+
+	for (i = 0; i < j->n; i++)
+		if (state_of(j, i) == CU_PROCESS_STATE_LOCKED)
+			drv.checkpoint(j->worker[i].pid, NULL);
+	for (i = 0; i < j->n; i++)
+		j->r->half |= lives(j, i) && is_there(j, i);
+	j->r->stays = true;
 	return false;
 }
 
 /* Nobody goes on before all have their memory. */
 static bool resume(struct job *j)
 {
-	bool good = true;
-	unsigned int i;
+	return bring_all(j, false) ? let_all_go(j) : stay(j);
+}
 
-	for (i = 0; good && i < j->n; i++)
-		good = bring_back(j, i);
-	if (good) {
-		for (i = 0; i < j->n; i++)
-			good &= let_go(j, i);
-		return good;
-	}
-	/* Those that have it hold it in vain. */
-	for (i = 0; i < j->n; i++)
-		if (state_of(j, i) == CU_PROCESS_STATE_LOCKED)
-			drv.checkpoint(j->worker[i].pid, NULL);
+/* All workers come to the other device, or go back to the old one. */
+static bool move(struct job *j)
+{
+	j->r->moved = bring_all(j, true);
+	if (j->r->moved)
+		return let_all_go(j) || stay(j);
+	if (!bring_all(j, false) || j->o->stays || !let_all_go(j))
+		return stay(j);
+	j->r->stays = false;
 	return false;
 }
 
@@ -285,6 +379,60 @@ static bool take_workers(struct job *j, const char *list)
 	return true;
 }
 
+/* Reads "GPU-" and hexadecimal digits, with more hyphens between them. Returns what follows; NULL. */
+static const char *take_uuid(const char *text, CUuuid *out)
+{
+	unsigned int n = 0, byte;
+
+	text = strchr(text, '-');
+	for (; text && n < sizeof(out->bytes); n++) {
+		text += *text == '-';
+		if (sscanf(text, "%2x", &byte) != 1)
+			return NULL;
+		out->bytes[n] = (char)byte;
+		text += 2;
+	}
+	return text;
+}
+
+/* The driver wants to be told of all devices, also of those that stay. */
+static bool take_pairs(struct job *j)
+{
+	const char *text = getenv(WH_DEVICES_VARIABLE);
+	unsigned int a, b;
+	CUuuid uuid;
+
+	while (text && *text && j->pairs < WH_TENANT_DEVICES) {
+		text = take_uuid(text, &j->pair[j->pairs].oldUuid);
+		if (!text || (*text && *text++ != ','))
+			return false;
+		j->pair[j->pairs].newUuid = j->pair[j->pairs].oldUuid;
+		j->pairs++;
+	}
+	if (sscanf(j->o->swap, "%u:%u", &a, &b) != 2 || a >= j->pairs || b >= j->pairs)
+		return false;
+	uuid = j->pair[a].newUuid;
+	j->pair[a].newUuid = j->pair[b].newUuid;
+	j->pair[b].newUuid = uuid;
+	return true;
+}
+
+/* Of a move alone. */
+static bool take_places(struct job *j)
+{
+	void *p;
+
+	if (!j->o->swap)
+		return true;
+	p = mmap(NULL, WH_TENANT_WORKERS, PROT_READ | PROT_WRITE, MAP_SHARED, j->o->places, 0);
+	if (p == MAP_FAILED || !take_pairs(j)) {
+		snprintf(j->r->text, sizeof(j->r->text), "the devices of the move: %.40s", j->o->swap);
+		return false;
+	}
+	j->place = p;
+	return true;
+}
+
 static bool work(struct job *j)
 {
 	CUresult res;
@@ -294,7 +442,7 @@ static bool work(struct job *j)
 		snprintf(j->r->text, sizeof(j->r->text), "the tenant's counters: %s", strerror(errno));
 		return false;
 	}
-	if (!load(j->o->backend, j->r))
+	if (!take_places(j) || !load(j->o->backend, j->r))
 		return false;
 	/* The driver restores a process only where somebody has called this. */
 	res = drv.init(0);
@@ -303,7 +451,11 @@ static bool work(struct job *j)
 		return false;
 	}
 	j->until_ns = now_ns() + (uint64_t)j->o->wait_ms * 1000000;
-	return j->o->resume ? resume(j) : suspend(j);
+	switch (j->o->job) {
+	case WH_JOB_MOVE: return move(j);
+	case WH_JOB_RESUME: return resume(j);
+	default: return suspend(j);
+	}
 }
 
 int wh_checkpoint_main(const struct wh_checkpoint *o)
@@ -313,6 +465,8 @@ int wh_checkpoint_main(const struct wh_checkpoint *o)
 
 	/* A client that goes away must not take this process with it in the middle. */
 	signal(SIGPIPE, SIG_IGN);
+	/* Until something is done, a tenant is what it was. */
+	r.stays = o->job != WH_JOB_SUSPEND;
 	r.failed = !work(&j);
 	return write(o->result, &r, sizeof(r)) != sizeof(r) || r.failed;
 }

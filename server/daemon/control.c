@@ -299,39 +299,19 @@ static cJSON *delete(struct connection *c, const cJSON *o)
 	       wh_keep_forget(name, err, sizeof(err)) ? success() : failure(err);
 }
 
-/* The answer comes when the driver has answered: NULL here. */
-static cJSON *later(struct connection *c, const struct wh_tenant *t, bool done)
-{
-	if (done)
-		return success();
-	c->awaits = t;
-	return NULL;
-}
-
-#define WAIT_MS	30000	/* for calls and work under way, if nothing else is said */
-
+/* Also resume and move. The answer comes when the driver has answered: NULL here. */
 static cJSON *suspend(struct connection *c, const cJSON *o)
-{
-	char err[WH_CONTROL_ERROR];
-	struct wh_tenant *t = named(o, err, sizeof(err));
-	double wait = WAIT_MS;
-	bool has, done;
-
-	if (!t || !wh_request_number(o, "wait_ms", 1, 86400000, &wait, &has, err, sizeof(err)) ||
-	    !wh_suspend(t, (unsigned int)wait, &done, err, sizeof(err)))
-		return failure(err);
-	return later(c, t, done);
-}
-
-static cJSON *resume(struct connection *c, const cJSON *o)
 {
 	char err[WH_CONTROL_ERROR];
 	struct wh_tenant *t = named(o, err, sizeof(err));
 	bool done;
 
-	if (!t || !wh_resume(t, &done, err, sizeof(err)))
+	if (!t || !wh_suspend_request(t, o, &done, err, sizeof(err)))
 		return failure(err);
-	return later(c, t, done);
+	if (done)
+		return success();
+	c->awaits = t;
+	return NULL;
 }
 
 /* Answers with the tenant as a section of a file that makes it again. */
@@ -462,7 +442,9 @@ static const struct {
 			{ "nccl", FLAG } } },
 	{ "delete", delete, false, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
 	{ "suspend", suspend, false, { { "op", TEXT }, { "tenant", TEXT }, { "wait_ms", NUMBER } } },
-	{ "resume", resume, false, { { "op", TEXT }, { "tenant", TEXT } } },
+	{ "resume", suspend, false, { { "op", TEXT }, { "tenant", TEXT } } },
+	{ "move", suspend, false, { { "op", TEXT }, { "tenant", TEXT }, { "to", TEXT }, { "from", TEXT },
+			  { "wait_ms", NUMBER } } },
 	{ "export", export, true, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "list", list, true, { { "op", TEXT } } },
 	{ "usage", usage, true, { { "op", TEXT } } },
@@ -491,7 +473,7 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 			wh_monitor_changed();
 		return requests[i].run(c, o);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, join, set, delete, suspend, resume, export, list, usage, trace, programs, drain, attach, reload, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, join, set, delete, suspend, resume, move, export, list, usage, trace, programs, drain, attach, reload, stop",
 		 op ? op : "");
 	return failure(err);
 }
@@ -576,7 +558,16 @@ static void on_packet(int fd, void *arg)
 		wh_loop_stop();
 }
 
-void wh_control_settled(const struct wh_tenant *t, const char *why)
+static cJSON *noted(const char *note)
+{
+	cJSON *o = success();
+
+	if (note)
+		cJSON_AddStringToObject(o, "note", note);
+	return o;
+}
+
+void wh_control_settled(const struct wh_tenant *t, const char *why, const char *note)
 {
 	struct connection *c;
 	void *arg;
@@ -588,7 +579,7 @@ void wh_control_settled(const struct wh_tenant *t, const char *why)
 			continue;
 		c->awaits = NULL;
 		no_memory = false;
-		if (!answer_saved(c, why ? failure(why) : success()))
+		if (!answer_saved(c, why ? failure(why) : noted(note)))
 			shutdown(fd, SHUT_RDWR);
 	}
 }

@@ -5,6 +5,8 @@
 #include "daemon/server.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 /* -1 with one line in err. */
@@ -22,6 +24,15 @@ static int device_of(const char *uuid, double number, char *err, size_t err_size
 		snprintf(err, err_size, "devices: each is to be a UUID or a number; this server has 0 to %u",
 			 wh_server.devices - 1);
 	return -1;
+}
+
+bool wh_device_named(const char *text, unsigned int *device, char *err, size_t err_size)
+{
+	bool number = *text && !text[strspn(text, "0123456789")];
+	int d = device_of(number ? NULL : text, number ? strtod(text, NULL) : -1, err, err_size);
+
+	*device = d < 0 ? 0 : (unsigned int)d;
+	return d >= 0;
 }
 
 bool wh_devices_add(uint32_t *devices, const char *uuid, double number, char *err,

@@ -36,7 +36,8 @@ static bool next(unsigned int *at, struct wh_judged *out)
 		return false;
 	*at = 1;
 	*out = (struct wh_judged){
-		.name = t->name, .limit = t->limit, .usage = t->file.usage, .held = &t->held,
+		.name = t->name, .limit = t->limit, .file = t->file.limits, .usage = t->file.usage,
+		.held = &t->held,
 	};
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
 		out->pid[i] = t->worker[i].pid;

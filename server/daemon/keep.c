@@ -180,7 +180,7 @@ static void print_section(FILE *out, const struct wh_tenant *t, bool names)
 
 	strcpy(c.name, t->name);
 	name_user(&c, t->uid, names);
-	name_devices(&c, t->file.limits->hidden);
+	name_devices(&c, wh_hidden_places(t->file.limits));
 	wh_conf_print(out, &c);
 }
 

@@ -78,5 +78,7 @@ void wh_shares_save(bool sync);
 /* Adds a device, by its UUID or else its number. False with one line in err. */
 bool wh_devices_add(uint32_t *devices, const char *uuid, double number, char *err,
 		    size_t err_size);
+/* Finds one, by its number or its UUID as text. */
+bool wh_device_named(const char *text, unsigned int *device, char *err, size_t err_size);
 
 #endif

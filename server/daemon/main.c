@@ -210,6 +210,14 @@ static void raise_files(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
+static bool tell_devices(char *err, size_t err_size)
+{
+	if (wh_move_tell_devices())
+		return true;
+	snprintf(err, err_size, "out of memory");
+	return false;
+}
+
 static bool start(char *err, size_t err_size)
 {
 	wh_faults_start();
@@ -221,7 +229,8 @@ static bool start(char *err, size_t err_size)
 		return false;
 	}
 	return wh_service_journal(wh_server.unit, err, err_size) &&
-	       wh_probe(&wh_server, err, err_size) && wh_versions_start(err, err_size) &&
+	       wh_probe(&wh_server, err, err_size) && tell_devices(err, err_size) &&
+	       wh_versions_start(err, err_size) &&
 	       wh_tenants_start(err, err_size) && wh_keep_start(err, err_size) &&
 	       wh_control_start(err, err_size) && watch_signals();
 }
@@ -247,6 +256,7 @@ enum {
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE,
 	OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_RESULT,
+	OPT_SWAP, OPT_PLACES, OPT_STAYS,
 	 OPT_RESUME, OPT_RESUMES,
 	OPT_KEEP, OPT_SCOPE, OPT_BEHIND,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
@@ -300,6 +310,9 @@ static const struct option table[] = {
 	{ "suspension", required_argument, NULL, OPT_SUSPENSION },
 	{ "wait", required_argument, NULL, OPT_WAIT },
 	{ "result", required_argument, NULL, OPT_RESULT },
+	{ "swap", required_argument, NULL, OPT_SWAP },
+	{ "places", required_argument, NULL, OPT_PLACES },
+	{ "stays", no_argument, NULL, OPT_STAYS },
 	{ 0 },
 };
 
@@ -449,11 +462,15 @@ static void set(int c)
 	case OPT_FIGURES:	opt.role = FIGURES; break;
 	case OPT_CHECKPOINT:
 		opt.role = CHECKPOINT;
-		opt.checkpoint.resume = !strcmp(optarg, "resume");
+		opt.checkpoint.job = !strcmp(optarg, "resume") ? WH_JOB_RESUME :
+				     !strcmp(optarg, "move") ? WH_JOB_MOVE : WH_JOB_SUSPEND;
 		break;
 	case OPT_WORKERS:	opt.checkpoint.workers = optarg; break;
 	case OPT_SUSPENSION:	opt.checkpoint.number = (uint32_t)number("--suspension", optarg, INT_MAX); break;
 	case OPT_WAIT:		opt.checkpoint.wait_ms = (unsigned int)number("--wait", optarg, INT_MAX); break;
+	case OPT_SWAP:		opt.checkpoint.swap = optarg; break;
+	case OPT_PLACES:	opt.checkpoint.places = number("--places", optarg, INT_MAX); break;
+	case OPT_STAYS:		opt.checkpoint.stays = true; break;
 	case OPT_RESULT:	opt.checkpoint.result = number("--result", optarg, INT_MAX); break;
 	}
 }

@@ -68,7 +68,7 @@ static uint64_t since(uint64_t tsc)
 
 static void print_bucket(FILE *out, const struct wh_tenant *t, unsigned int d, uint64_t *sum)
 {
-	const struct wh_sm_bucket *b = &t->file.usage->bucket[d];
+	const struct wh_sm_bucket *b = &t->file.usage->bucket[wh_device_index(t->file.limits, d)];
 	int64_t tokens = __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
 	uint64_t filled = __atomic_load_n(&b->refilled_tsc, __ATOMIC_RELAXED);
 	char number[16];
@@ -156,7 +156,7 @@ static void resume(const char *tenant, const char *device, int64_t tokens, uint6
 		if (strcmp(device, name_of(d, number)) ||
 		    !wh_has_share(&t->limit[d], WH_SM_TEMPORAL))
 			continue;
-		b = &t->file.usage->bucket[d];
+		b = &t->file.usage->bucket[wh_device_index(t->file.limits, d)];
 		b->tokens_ns = wh_bucket_after(tokens, away, t->limit[d].sm_percent);
 		b->ceiling_ns = b->guarantee_ns = b->tokens_ns;
 		b->refilled_tsc = __builtin_ia32_rdtsc();

@@ -12,13 +12,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/handover.h"
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
+#include "daemon/request.h"
 #include "daemon/tenants.h"
+#include "tenant/control.h"
 
 const char *wh_suspension_name(const struct wh_tenant *t)
 {
@@ -46,31 +49,50 @@ static void list_workers(const struct wh_tenant *t, char *out, size_t size)
 					      t->worker[i].pid);
 }
 
-__attribute__((noreturn))
-static void run(const struct wh_tenant *t, bool resume, unsigned int wait_ms, int result)
+/* Decimal digits of a number, in memory that ends with the process. */
+static const char *digits(long number)
 {
-	char workers[WH_TENANT_WORKERS * 16], number[16], wait[16], parent[16], usage[16], out[16];
+	char *text;
+
+	if (asprintf(&text, "%ld", number) < 0)
+		_exit(127);
+	return text;
+}
+
+/* A descriptor that passes at the exec. */
+static const char *passed(int fd)
+{
+	fcntl(fd, F_SETFD, 0);
+	return digits(fd);
+}
+
+__attribute__((noreturn))
+static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned int wait_ms,
+		int result)
+{
+	static const char *const names[] = {
+		[WH_JOB_SUSPEND] = "suspend", [WH_JOB_RESUME] = "resume", [WH_JOB_MOVE] = "move",
+	};
+	char workers[WH_TENANT_WORKERS * 16], swap[16];
+	bool moves = t->suspend.move.on && job != WH_JOB_SUSPEND;
 
 	wh_child_signals();
 	wh_close_in_child();
 	wh_environment_in_child();
-	fcntl(t->file.usage_fd, F_SETFD, 0);
-	fcntl(result, F_SETFD, 0);
 	list_workers(t, workers, sizeof(workers));
-	snprintf(number, sizeof(number), "%u", t->suspend.number);
-	snprintf(wait, sizeof(wait), "%u", wait_ms);
-	snprintf(parent, sizeof(parent), "%d", wh_monitor_pid());
-	snprintf(usage, sizeof(usage), "%d", t->file.usage_fd);
-	snprintf(out, sizeof(out), "%d", result);
-	execl(wh_server.self, "wormhole-checkpoint", "--checkpoint", resume ? "resume" : "suspend",
-	      "--backend", wh_server.backend, "--workers", workers, "--suspension", number,
-	      "--wait", wait, "--parent", parent, "--tenant-usage", usage, "--result", out,
+	snprintf(swap, sizeof(swap), "%d:%d", t->suspend.move.from, t->suspend.move.to);
+	execl(wh_server.self, "wormhole-checkpoint", "--checkpoint", names[job],
+	      "--backend", wh_server.backend, "--workers", workers,
+	      "--suspension", digits((long)t->suspend.number), "--wait", digits((long)wait_ms),
+	      "--parent", digits(wh_monitor_pid()), "--tenant-usage", passed(t->file.usage_fd),
+	      "--result", passed(result), moves ? "--swap" : NULL, swap,
+	      "--places", passed(t->suspend.move.places), t->suspend.move.stays ? "--stays" : NULL,
 	      (char *)NULL);
 	_exit(127);
 }
 
-static bool start(struct wh_tenant *t, bool resume, unsigned int wait_ms, char *err,
-		  size_t err_size)
+static bool start(struct wh_tenant *t, enum wh_checkpoint_job job, unsigned int wait_ms,
+		  char *err, size_t err_size)
 {
 	int fds[2];
 	pid_t pid;
@@ -81,7 +103,7 @@ static bool start(struct wh_tenant *t, bool resume, unsigned int wait_ms, char *
 	}
 	pid = wh_monitor_fork(-1);
 	if (!pid)
-		run(t, resume, wait_ms, fds[1]);
+		run(t, job, wait_ms, fds[1]);
 	close(fds[1]);
 	if (pid > 0 && wh_loop_add(fds[0], on_result, t)) {
 		t->suspend.pid = pid;
@@ -124,7 +146,20 @@ static void settled(struct wh_tenant *t, const char *why)
 	else
 		wh_say_of(t->name, "info", "tenant %s is %s", t->name, t->suspend.state == WH_RUNS ?
 			  "resumed" : "suspended");
-	wh_control_settled(t, why);
+	wh_control_settled(t, why, NULL);
+}
+
+/* Its file, if it has one, names its devices. */
+static void arrived(struct wh_tenant *t)
+{
+	unsigned int to = t->suspend.move.to;
+	char note[WH_CONTROL_ERROR];
+
+	wh_move_done(t);
+	become(t, WH_RUNS);
+	wh_keep_changed(t, note, sizeof(note));
+	wh_say_of(t->name, "info", "tenant %s is on device %u now", t->name, to);
+	wh_control_settled(t, NULL, *note ? note : NULL);
 }
 
 /* Nobody knows what the process has done: all workers are to have their memory again. */
@@ -136,27 +171,70 @@ static void lost(struct wh_tenant *t)
 	snprintf(why, sizeof(why), "tenant %s: the process that asks the driver ended without an answer%s",
 		 t->name, again ? "; the tenant goes on" : "; it stays suspended, and `wormhole resume' "
 		 "tries again");
+	if (again)
+		wh_move_end(t);
 	become(t, again ? WH_RESUMING : WH_SUSPENDED);
-	if (again && !start(t, true, 0, err, sizeof(err)))
+	if (again && !start(t, WH_JOB_RESUME, 0, err, sizeof(err)))
 		become(t, WH_SUSPENDED);
 	settled(t, why);
 }
 
+/* What became of a tenant whose request has failed. */
+static const char *now_is(const struct wh_tenant *t, const struct wh_checkpoint_result *r)
+{
+	bool moves = t->suspend.move.on && t->suspend.state == WH_RESUMING;
+
+	if (moves && r->half)
+		return "; it could not be taken back: the tenant stays suspended half way, and `wormhole resume' brings it back";
+	if (moves)
+		return r->stays ? "; it stays suspended where it was" : "; it goes on where it was";
+	return r->stays && t->suspend.state == WH_SUSPENDING ?
+	       "; it could not be taken back: the tenant stays suspended, and `wormhole resume' tries again" : "";
+}
+
 static void failed(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 {
-	bool stays = t->suspend.state == WH_RESUMING || r->stays;
-	char who[80] = "", why[600];
+	bool moves = t->suspend.move.on, resumes = t->suspend.state == WH_RESUMING;
+	char who[80] = "", why[800];
 	int i;
 
 	for (i = 0; r->pid && i < WH_TENANT_WORKERS; i++)
 		if (t->worker[i].pid == r->pid)
 			snprintf(who, sizeof(who), "worker %d of program %d: ", r->pid, t->worker[i].client);
 	snprintf(why, sizeof(why), "tenant %s is not %s: %s%.*s%s", t->name,
-		 t->suspend.state == WH_RESUMING ? "resumed" : "suspended", who,
-		 (int)sizeof(r->text), r->text, r->stays ? "; it could not be taken back: the tenant stays "
-		 "suspended, and `wormhole resume' tries again" : "");
-	become(t, stays ? WH_SUSPENDED : WH_RUNS);
+		 moves ? "moved" : resumes ? "resumed" : "suspended", who, (int)sizeof(r->text), r->text,
+		 now_is(t, r));
+	if (moves && !r->half)
+		wh_move_end(t);
+	become(t, r->stays ? WH_SUSPENDED : WH_RUNS);
 	settled(t, why);
+}
+
+/* The first half of a move is done. */
+static void go_on_moving(struct wh_tenant *t)
+{
+	char err[300];
+
+	become(t, WH_RESUMING);
+	if (start(t, WH_JOB_MOVE, 0, err, sizeof(err)))
+		return;
+	wh_move_end(t);
+	become(t, WH_SUSPENDED);
+	settled(t, err);
+}
+
+static void succeeded(struct wh_tenant *t, const struct wh_checkpoint_result *r)
+{
+	if (t->suspend.move.on && t->suspend.state == WH_SUSPENDING) {
+		go_on_moving(t);
+	} else if (r->moved) {
+		arrived(t);
+	} else {
+		if (t->suspend.move.on)
+			wh_move_end(t);
+		become(t, t->suspend.state == WH_SUSPENDING ? WH_SUSPENDED : WH_RUNS);
+		settled(t, NULL);
+	}
 }
 
 static void on_result(int fd, void *arg)
@@ -169,19 +247,30 @@ static void on_result(int fd, void *arg)
 		return;
 	drop_result(t);
 	r.text[sizeof(r.text) - 1] = 0;
-	if (n != sizeof(r)) {
+	if (n != sizeof(r))
 		lost(t);
-	} else if (r.failed) {
+	else if (r.failed)
 		failed(t, &r);
-	} else {
-		become(t, t->suspend.state == WH_SUSPENDING ? WH_SUSPENDED : WH_RUNS);
-		settled(t, NULL);
-	}
+	else
+		succeeded(t, &r);
 }
 
 /* --- Orders ----------------------------------------------------------------------------- */
 
-bool wh_suspend(struct wh_tenant *t, unsigned int wait_ms, bool *done, char *err, size_t err_size)
+/* Stops the calls of a tenant that runs, and asks the driver. */
+static bool suspend(struct wh_tenant *t, unsigned int wait_ms, char *err, size_t err_size)
+{
+	t->suspend.number++;
+	wh_tenant_suspend(t->file.limits, t->suspend.number);
+	become(t, t->workers ? WH_SUSPENDING : WH_SUSPENDED);
+	if (!t->workers || start(t, WH_JOB_SUSPEND, wait_ms, err, err_size))
+		return true;
+	become(t, WH_RUNS);
+	return false;
+}
+
+static bool order_suspend(struct wh_tenant *t, unsigned int wait_ms, bool *done, char *err,
+			  size_t err_size)
 {
 	if (t->suspend.state != WH_RUNS) {
 		snprintf(err, err_size, "tenant %s is %s already; `wormhole resume %s' lets it go on", t->name,
@@ -189,16 +278,19 @@ bool wh_suspend(struct wh_tenant *t, unsigned int wait_ms, bool *done, char *err
 		return false;
 	}
 	*done = !t->workers;
-	t->suspend.number++;
-	wh_tenant_suspend(t->file.limits, t->suspend.number);
-	become(t, *done ? WH_SUSPENDED : WH_SUSPENDING);
-	if (*done || start(t, false, wait_ms, err, err_size))
+	return suspend(t, wait_ms, err, err_size);
+}
+
+static bool resume(struct wh_tenant *t, enum wh_checkpoint_job job, char *err, size_t err_size)
+{
+	become(t, WH_RESUMING);
+	if (start(t, job, 0, err, err_size))
 		return true;
-	become(t, WH_RUNS);
+	become(t, WH_SUSPENDED);
 	return false;
 }
 
-bool wh_resume(struct wh_tenant *t, bool *done, char *err, size_t err_size)
+static bool order_resume(struct wh_tenant *t, bool *done, char *err, size_t err_size)
 {
 	if (t->suspend.state != WH_SUSPENDED) {
 		snprintf(err, err_size, "tenant %s is not suspended: it is %s", t->name,
@@ -206,11 +298,52 @@ bool wh_resume(struct wh_tenant *t, bool *done, char *err, size_t err_size)
 		return false;
 	}
 	*done = !t->workers;
-	become(t, *done ? WH_RUNS : WH_RESUMING);
-	if (*done || start(t, true, 0, err, err_size))
+	if (!*done)
+		return resume(t, WH_JOB_RESUME, err, err_size);
+	wh_move_end(t);
+	become(t, WH_RUNS);
+	return true;
+}
+
+static bool order_move(struct wh_tenant *t, const cJSON *o, unsigned int wait_ms, bool *done,
+		       char *err, size_t err_size)
+{
+	bool half = t->suspend.move.on, good;
+	const char *to = wh_request_text(o, "to");
+
+	if (!to) {
+		snprintf(err, err_size, "to: name the device that the tenant is to have, by its number or UUID");
+		return false;
+	}
+	if (!wh_move_begin(t, to, wh_request_text(o, "from"), err, err_size))
+		return false;
+	*done = !t->workers;
+	if (*done) {
+		arrived(t);
 		return true;
-	become(t, WH_SUSPENDED);
-	return false;
+	}
+	good = t->suspend.state == WH_RUNS ? suspend(t, wait_ms, err, err_size) :
+					     resume(t, WH_JOB_MOVE, err, err_size);
+	if (!good && !half)
+		wh_move_end(t);
+	return good;
+}
+
+#define WAIT_MS	30000	/* for calls and work under way, if nothing else is said */
+
+bool wh_suspend_request(struct wh_tenant *t, const cJSON *o, bool *done, char *err, size_t err_size)
+{
+	const char *op = wh_request_text(o, "op");
+	double wait = WAIT_MS;
+	bool has;
+
+	if (!wh_request_number(o, "wait_ms", 1, 86400000, &wait, &has, err, err_size))
+		return false;
+	if (!strcmp(op, "suspend"))
+		return order_suspend(t, (unsigned int)wait, done, err, err_size);
+	if (!strcmp(op, "move"))
+		return order_move(t, o, (unsigned int)wait, done, err, err_size);
+	return order_resume(t, done, err, err_size);
 }
 
 bool wh_suspend_refuses(const struct wh_tenant *t, char *why, size_t size)
@@ -241,7 +374,8 @@ void wh_suspend_close(struct wh_tenant *t)
 	if (t->suspend.pid)
 		wh_monitor_kill(t->suspend.pid);
 	drop_result(t);
-	wh_control_settled(t, "the tenant has ended meanwhile");
+	wh_move_end(t);
+	wh_control_settled(t, "the tenant has ended meanwhile", NULL);
 }
 
 static struct wh_tenant *whose(pid_t pid)
@@ -277,6 +411,7 @@ void wh_suspend_leave(cJSON *o, const struct wh_tenant *t)
 	cJSON_AddNumberToObject(o, "suspensions", t->suspend.number);
 	cJSON_AddNumberToObject(o, "suspend_pid", t->suspend.pid);
 	wh_leave_fd(o, "suspend_result", t->suspend.result ? t->suspend.result : -1);
+	wh_move_leave(o, t);
 }
 
 /*
@@ -291,6 +426,7 @@ void wh_suspend_take(struct wh_tenant *t, const cJSON *o)
 	t->suspend.number = (uint32_t)wh_taken_number(o, "suspensions");
 	t->suspend.pid = (pid_t)wh_taken_number(o, "suspend_pid");
 	wh_monitor_missing(t->suspend.pid);
+	wh_move_take(t, o);
 	if (fd >= 0 && wh_loop_add(fd, on_result, t))
 		t->suspend.result = fd;
 	else if (t->suspend.state == WH_SUSPENDING || t->suspend.state == WH_RESUMING)

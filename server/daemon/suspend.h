@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "state/devices.h"
+
 struct wh_tenant;
 
 /* --- checkpoint.c: in a process of its own ----------------------------------------------- */
@@ -21,20 +23,32 @@ struct wh_checkpoint_worker {
 	int pid;
 };
 
+/* A resumption brings a tenant that was left half way of a move back to where it was. */
+enum wh_checkpoint_job { WH_JOB_SUSPEND, WH_JOB_RESUME, WH_JOB_MOVE };
+
 struct wh_checkpoint {
-	bool resume;
+	enum wh_checkpoint_job job;
 	const char *backend;
 	const char *workers;	/* "ACCOUNT:PID,ACCOUNT:PID" */
 	uint32_t number;	/* of the suspension: workers say it when they are at rest */
 	unsigned int wait_ms;	/* how long calls and work under way may last */
 	pid_t parent;		/* of the workers */
 	int usage, result;	/* descriptors: the tenant's counters; where the result goes */
+	/* of a move: numbers of two devices, "FROM:TO", which change places; NULL: none */
+	const char *swap;
+	int places;		/* descriptor: a byte for each worker, WH_PLACE_* */
+	bool stays;		/* a move that fails leaves the tenant suspended */
 };
+
+/* Where a worker is. `TO': the driver has been asked, and who asked it has not heard the answer. */
+enum { WH_PLACE_OLD, WH_PLACE_TO_NEW, WH_PLACE_NEW, WH_PLACE_TO_OLD };
 
 /* One packet in a pipe. */
 struct wh_checkpoint_result {
 	int32_t failed;
-	int32_t stays;	/* a suspension has failed, and could not be taken back */
+	int32_t stays;	/* it has failed, and the tenant is suspended */
+	int32_t moved;	/* the tenant is where it was to go */
+	int32_t half;	/* some workers are there, and some where they were */
 	int32_t pid;	/* the worker that failed; 0: none of them did */
 	int32_t code;	/* CUresult */
 	char text[300];
@@ -46,11 +60,12 @@ int wh_checkpoint_main(const struct wh_checkpoint *o);
 /* --- suspend.c: in the server ------------------------------------------------------------ */
 
 /*
- * Begins to suspend or to resume a tenant. False with one line in err. Otherwise *done says whether
- * that was all; if not, wh_control_settled() is called at the end.
+ * Begins what a request says: suspend, resume, or move. A tenant that moves, running or suspended,
+ * goes on on the other device. False with one line in err. Otherwise *done says whether that was
+ * all; if not, wh_control_settled() is called at the end.
  */
-bool wh_suspend(struct wh_tenant *t, unsigned int wait_ms, bool *done, char *err, size_t err_size);
-bool wh_resume(struct wh_tenant *t, bool *done, char *err, size_t err_size);
+bool wh_suspend_request(struct wh_tenant *t, const cJSON *o, bool *done, char *err,
+			size_t err_size);
 bool wh_suspend_is_under_way(const struct wh_tenant *t);	/* or a resumption */
 const char *wh_suspension_name(const struct wh_tenant *t);
 /* May no program start in the tenant now? `why` is for the client. */
@@ -66,6 +81,20 @@ void wh_suspend_leave(cJSON *o, const struct wh_tenant *t);
 void wh_suspend_take(struct wh_tenant *t, const cJSON *o);
 
 /* control.c: tells those who wait for the end of it. `why` NULL: it was done. */
-void wh_control_settled(const struct wh_tenant *t, const char *why);
+void wh_control_settled(const struct wh_tenant *t, const char *why, const char *note);
+
+/* --- move.c ------------------------------------------------------------------------------ */
+
+/* Notes a move that is possible. False with one line in err. */
+bool wh_move_begin(struct wh_tenant *t, const char *to, const char *from, char *err,
+		   size_t err_size);
+void wh_move_end(struct wh_tenant *t);	/* it is over, and all is where it was */
+void wh_move_done(struct wh_tenant *t);	/* it is over, and the tenant is there */
+/* Over a handover. wh_move_take_places() is first. True: the limits are to be put again. */
+void wh_move_leave(cJSON *o, const struct wh_tenant *t);
+bool wh_move_take_places(struct wh_tenant *t, const cJSON *o);
+void wh_move_take(struct wh_tenant *t, const cJSON *o);
+/* Tells workers and checkpoint.c the UUIDs of all devices, by a variable. */
+bool wh_move_tell_devices(void);
 
 #endif

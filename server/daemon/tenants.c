@@ -122,8 +122,20 @@ static void groups_of_others(const struct wh_tenant *self, struct wh_limit_plan 
 	unsigned int d;
 
 	while ((t = wh_tenant_next(t)))
-		for (d = 0; t != self && !is_ending(t) && d < wh_server.devices; d++)
+		for (d = 0; t != self && !is_ending(t) && d < wh_server.devices; d++) {
 			wh_limits_others(p, d, &t->limit[d]);
+			/* A tenant on its way has its groups of SMs on both devices. */
+			if (t->suspend.move.on && d == t->suspend.move.to)
+				wh_limits_others(p, d, &t->limit[t->suspend.move.from]);
+		}
+}
+
+bool wh_tenants_groups_free(const struct wh_tenant *t, unsigned int device, uint64_t groups)
+{
+	struct wh_limit_plan p = { .devices = 0 };
+
+	groups_of_others(t, &p);
+	return !(p.used[device] & groups);
 }
 
 /* Is the ceiling or the class above what was given? */
@@ -159,7 +171,7 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 {
 	struct wh_limit_plan p = {
 		.device = wh_server.device, .devices = wh_server.devices, .now = t->limit,
-		.hidden = t->file.limits->hidden,
+		.hidden = wh_hidden_places(t->file.limits),
 	};
 	unsigned int d;
 

@@ -37,6 +37,13 @@ struct wh_tenant {
 		uint32_t number;	/* counts the tenant's suspensions */
 		pid_t pid;		/* the process that asks the driver; 0: none */
 		int result;		/* descriptor on which it says how it went; 0: none */
+		/* move.c */
+		struct {
+			bool on;	/* it is on its way, or was left half way */
+			bool stays;	/* it was suspended before: if it fails, it is so again */
+			uint8_t from, to;	/* numbers of devices */
+			int places;	/* file that says where each worker is; 0: none */
+		} move;
 	} suspend;
 	bool gone;		/* deleted, and its files too: it waits for the last hold to end */
 	unsigned int holds;	/* connections and processes that keep an ephemeral tenant */
@@ -67,6 +74,8 @@ extern struct wh_seats wh_tenant_seats;	/* of all tenants */
 const char *wh_tenants_folder(void);	/* of their files */
 /* Returns the last id that was given; from now on it is at least this one. */
 uint64_t wh_tenants_last_id(uint64_t least);
+/* Has no other tenant any of these groups of SMs of a device? */
+bool wh_tenants_groups_free(const struct wh_tenant *t, unsigned int device, uint64_t groups);
 /* Puts a tenant that is taken over into its place of the list. */
 void wh_tenants_add(struct wh_tenant *t, int slot);
 

@@ -192,13 +192,21 @@ static bool take_files(struct wh_tenant *t, const cJSON *o)
 	int rc = wh_tenant_file_take(&t->file, wh_tenants_folder(), t->name, wh_taken_fd(o, "limits"),
 				     wh_taken_fd(o, "usage"));
 
+	unsigned int d;
+	bool put;
+
 	if (!rc)
 		rc = wh_seats_take_over(&wh_tenant_seats, t->seat, wh_taken_fd(o, "seat_file"));
 	if (rc) {
 		errno = -rc;
 		return false;
 	}
-	memcpy(t->limit, t->file.limits->device, sizeof(t->limit));
+	put = wh_move_take_places(t, o);
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		t->limit[wh_device_place(t->file.limits, d)] = t->file.limits->device[d];
+	if (put)
+		wh_limits_put(t->file.limits, &wh_tenant_seats, t->seat, t->limit,
+			      wh_server.devices);
 	t->listener = wh_taken_fd(o, "listener");
 	return wh_log_pipe_take(&t->log, t->name, wh_taken_fd(o, "log_out"), wh_taken_fd(o, "log_in")) &&
 	       (t->listener < 0 || wh_loop_add(t->listener, wh_start_on_client, t));

@@ -108,6 +108,7 @@ struct wh_held {
 struct wh_judged {
 	const char *name;
 	const struct wh_device_limit *limit;
+	const struct wh_tenant_limits *file;	/* for the places of devices */
 	struct wh_tenant_usage *usage;
 	struct wh_held *held;
 	pid_t pid[WH_TENANT_WORKERS];	/* 0: the account is free */

@@ -55,11 +55,22 @@ static const struct wh_figure_of *figure_of(const struct wh_figures *f, pid_t pi
 	return NULL;
 }
 
+/* The tenant's counters go by its workers' numbers of devices. */
+static unsigned int counted_as(const struct wh_judged *t, int device)
+{
+	return wh_device_index(t->file, (unsigned int)device);
+}
+
+static struct wh_device_usage *of(const struct wh_judged *t, int account, int device)
+{
+	return &t->usage->worker[account].device[counted_as(t, device)];
+}
+
 /* The worker's account only shows the figure; the owner's own copy decides. */
 static bool note(const struct wh_judged *t, int account, int device, const struct wh_figures *all)
 {
 	const struct wh_figure_of *f = figure_of(all, t->pid[account]);
-	struct wh_device_usage *u = &t->usage->worker[account].device[device];
+	struct wh_device_usage *u = of(t, account, device);
 	uint64_t bytes = f && f->bytes != NVML_UNKNOWN_BYTES ? f->bytes : 0;
 
 	t->held->driver[account][device] = bytes;
@@ -85,7 +96,7 @@ static int worst(const struct wh_judged *t, int device, uint64_t bound)
 		held = t->pid[i] ? t->held->driver[i][device] : 0;
 		if (!held)
 			continue;
-		counted = t->usage->worker[i].device[device].memory;
+		counted = of(t, i, device)->memory;
 		/*
 		 * The count is the worker's word, but handlers let nobody have more than the limit.
 		 */
@@ -156,7 +167,7 @@ static uint64_t bound_of(const struct wh_judged *t, int device, uint64_t held)
 static bool may_hold(const struct wh_judge *a, const struct wh_judged *t, int device,
 		     uint64_t held, uint64_t bound)
 {
-	uint64_t counted = wh_tenant_memory(t->usage, (unsigned int)device);
+	uint64_t counted = wh_tenant_memory(t->usage, counted_as(t, device));
 
 	if (held <= bound)
 		return true;
@@ -212,7 +223,7 @@ bool wh_judge_use(struct wh_judge *a, const struct wh_figures *f)
 		for (i = 0; i < WH_TENANT_WORKERS; i++)
 			if (t.pid[i]) {
 				seen |= note(&t, i, device, f);
-				hold |= t.usage->worker[i].device[device].memory != 0;
+				hold |= of(&t, i, device)->memory != 0;
 			}
 		over |= judge(a, &t, device);
 	}

@@ -245,6 +245,7 @@ static struct wh_turns *open_turns(const struct wh_tenant_limits *page,
 	}
 	v->dir = fcntl(f->seats, F_DUPFD_CLOEXEC, 0);
 	v->seat = page->seat;
+	v->limits = page;
 	v->board = map_board(v->dir, err, err_size);
 	v->own = v->board ? map(f->seat, "seat", sizeof(*v->own), PROT_READ | PROT_WRITE, err,
 				err_size) : NULL;

@@ -56,9 +56,17 @@ static uint64_t us(const struct wh_session *s, uint64_t n)
 	return n * s->tsc_per_us;
 }
 
+/* Board and seats go by the server's numbers of devices, all else by the worker's. */
+static unsigned int place(const struct wh_turns *v, int device)
+{
+	return wh_device_place(v->limits, (unsigned int)device);
+}
+
 static struct wh_turn *turn_of(const struct wh_session *s, int device)
 {
-	return s->limits.turns ? &s->limits.turns->own->device[device] : NULL;
+	struct wh_turns *v = s->limits.turns;
+
+	return v ? &v->own->device[place(v, device)] : NULL;
 }
 
 static struct wh_sm_device *device_of(struct wh_session *s, int device)
@@ -163,7 +171,7 @@ static const struct wh_seat *page_of(struct wh_turns *v, unsigned int i)
 
 static unsigned int percent_of(const struct wh_turns *v, unsigned int i, int device)
 {
-	return __atomic_load_n(&v->board->seat[i].percent[device], __ATOMIC_RELAXED);
+	return __atomic_load_n(&v->board->seat[i].percent[place(v, device)], __ATOMIC_RELAXED);
 }
 
 /*
@@ -178,7 +186,7 @@ static const struct wh_turn *next_claim(struct wh_turns *v, unsigned int *i, int
 	for (top = top < WH_SEATS ? top : WH_SEATS; *i < top; ++*i) {
 		page = *i != v->seat && percent_of(v, *i, device) ? page_of(v, *i) : NULL;
 		if (page)
-			return &page->device[device];
+			return &page->device[place(v, device)];
 	}
 	return NULL;
 }
@@ -205,7 +213,8 @@ struct rank {
 
 static int class_of(const struct wh_turns *v, unsigned int i, int device)
 {
-	return wh_class_order(__atomic_load_n(&v->board->class[i][device], __ATOMIC_RELAXED));
+	return wh_class_order(__atomic_load_n(&v->board->class[i][place(v, device)],
+					      __ATOMIC_RELAXED));
 }
 
 /* Of a seat whose page is mapped. */
@@ -214,7 +223,7 @@ static struct rank rank_of(const struct wh_turns *v, unsigned int i, int device)
 	const struct wh_seat *page = __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE);
 
 	return (struct rank) {
-		.bits = page ? __atomic_load_n(&page->rank[device], __ATOMIC_RELAXED) : 0,
+		.bits = page ? __atomic_load_n(&page->rank[place(v, device)], __ATOMIC_RELAXED) : 0,
 		.class = class_of(v, i, device),
 	};
 }
@@ -514,7 +523,8 @@ static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t n
  */
 static void publish(struct wh_session *s, struct wh_turn *t, int device)
 {
-	uint8_t *word = &s->limits.turns->own->rank[device], rank = device_of(s, device)->rank;
+	struct wh_turns *v = s->limits.turns;
+	uint8_t *word = &v->own->rank[place(v, device)], rank = device_of(s, device)->rank;
 	uint8_t had = __atomic_load_n(word, __ATOMIC_RELAXED);
 
 	if (had == rank)
@@ -590,7 +600,7 @@ static const struct wh_turn *next_mapped(const struct wh_turns *v, unsigned int 
 		page = *i != v->seat && percent_of(v, *i, device) ?
 		       __atomic_load_n(&v->peer[*i].page, __ATOMIC_ACQUIRE) : NULL;
 		if (page)
-			return &page->device[device];
+			return &page->device[place(v, device)];
 	}
 	return NULL;
 }

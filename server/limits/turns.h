@@ -24,6 +24,7 @@ struct wh_turns {
 	const struct wh_board *board;
 	struct wh_seat *own;
 	unsigned int seat;
+	const struct wh_tenant_limits *limits;	/* for the places of devices */
 	struct wh_turn_peer peer[WH_SEATS];
 };
 

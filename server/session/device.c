@@ -2,15 +2,51 @@
 /*
  * Devices that are not the tenant's (wh_tenant_limits.hidden). The client leaves their numbers out
  * of its own; the worker refuses a client that names them all the same. The worker's driver has all
- * devices, and their numbers are the host's, as in limits and counters.
+ * devices, and their numbers are the server's, but where the tenant has moved: there the driver is
+ * given them in the order that they have in the tenant's older workers (wh_tenant_limits.moved).
  */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "limits/limits.h"
 #include "session/handler.h"
 #include "session/session.h"
+#include "state/devices.h"
 
 bool wh_device_hidden(const struct wh_session *s, int device)
 {
 	return wh_is_hidden(s->limits.page->hidden, device);
+}
+
+/* Returns the UUID of that number in the server's list, and its length. */
+static const char *uuid_of(const char *list, unsigned int number, int *length)
+{
+	for (; number && list; number--) {
+		list = strchr(list, ',');
+		list += list != NULL;
+	}
+	*length = list ? (int)strcspn(list, ",") : 0;
+	return list;
+}
+
+bool wh_devices_in_order(const struct wh_session *s)
+{
+	const struct wh_tenant_limits *l = s->limits.page;
+	const char *list = getenv(WH_DEVICES_VARIABLE), *uuid;
+	char order[WH_TENANT_DEVICES * 64];
+	unsigned int d, moved = 0;
+	size_t n = 0;
+	int length;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		moved |= l->moved[d];
+	for (d = 0; moved && d < WH_TENANT_DEVICES && n < sizeof(order); d++) {
+		uuid = uuid_of(list, wh_device_place(l, d), &length);
+		if (length)
+			n += (size_t)snprintf(order + n, sizeof(order) - n, "%s%.*s", n ? "," : "", length,
+					      uuid);
+	}
+	return !moved || (n && n < sizeof(order) && !setenv("CUDA_VISIBLE_DEVICES", order, 1));
 }
 
 bool wh_locations_hidden(const struct wh_session *s, const void *first, size_t count,

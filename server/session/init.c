@@ -61,7 +61,7 @@ CUresult wh_do_whHello(struct wh_session *s, struct wh_frame *f)
 	__atomic_store_n(&s->calls, WH_CALLS, __ATOMIC_RELAXED);
 	res = s->drv.cuDriverGetVersion(&r->driver_version);
 	if (res == CUDA_SUCCESS)
-		res = s->drv.cuInit(0);
+		res = wh_devices_in_order(s) ? s->drv.cuInit(0) : CUDA_ERROR_INVALID_DEVICE;
 	if (res == CUDA_SUCCESS && s->drv.cuDeviceGetCount)
 		res = s->drv.cuDeviceGetCount(&r->devices);
 	return res;

@@ -160,7 +160,7 @@ void wh_limits_put(struct wh_tenant_limits *file, struct wh_seats *seats, int se
 	unsigned int d;
 
 	for (d = 0; d < devices; d++) {
-		wh_tenant_limits_set(file, d, &plan[d]);
+		wh_tenant_limits_set(file, wh_device_index(file, d), &plan[d]);
 		wh_seats_share(seats, seat, d,
 			       wh_has_share(&plan[d], WH_SM_TEMPORAL) ? plan[d].sm_percent : 0,
 			       plan[d].sm_class);

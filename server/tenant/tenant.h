@@ -29,7 +29,7 @@
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
 /* Bumped on every change that an old reader would misread. */
-#define WH_TENANT_VERSION	5
+#define WH_TENANT_VERSION	6
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
@@ -95,7 +95,8 @@ struct wh_tenant_limits {
 	char name[WH_TENANT_NAME];
 	uint64_t tenant_id;	/* unique in a server's life */
 	uint32_t seat;		/* number of its seat on the board, see below */
-	uint32_t hidden;	/* bit i: device i is not the tenant's. Never changes */
+	/* bit i: device i, as its workers number them, is not the tenant's. Never changes */
+	uint32_t hidden;
 	uint64_t host_memory;	/* bytes, 0 for no limit; changed as one word */
 	/* how long one launch may hold a device, 0 for no limit; changed as one word */
 	uint64_t max_kernel_ns;
@@ -108,7 +109,41 @@ struct wh_tenant_limits {
 	 */
 	uint32_t suspension;
 	uint32_t state;		/* enum wh_suspension, for readers */
+	/*
+	 * Workers keep their numbers of devices when the tenant moves to another one: their device
+	 * i is device i ^ moved[i] of the server (wh_device_place()). All tables of the tenant's
+	 * own go by the workers' numbers, and what tenants share by the server's. Changes only
+	 * while no call is under way (daemon/move.c).
+	 */
+	uint8_t moved[WH_TENANT_DEVICES];
 };
+
+/* Returns the server's number of a worker's device. */
+static inline unsigned int wh_device_place(const struct wh_tenant_limits *l, unsigned int device)
+{
+	return (device ^ l->moved[device % WH_TENANT_DEVICES]) % WH_TENANT_DEVICES;
+}
+
+/* Returns the workers' number of a device of the server's. */
+static inline unsigned int wh_device_index(const struct wh_tenant_limits *l, unsigned int number)
+{
+	unsigned int d = 0;
+
+	while (d < WH_TENANT_DEVICES - 1 && wh_device_place(l, d) != number)
+		d++;
+	return d;
+}
+
+/* Returns what `hidden` says, by the server's numbers. */
+static inline uint32_t wh_hidden_places(const struct wh_tenant_limits *l)
+{
+	uint32_t out = l->hidden & ~((1u << WH_TENANT_DEVICES) - 1);
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		out |= (l->hidden >> d & 1) << wh_device_place(l, d);
+	return out;
+}
 
 /*
  * Is the device another tenant's? A tenant without all devices has none beyond those that have a

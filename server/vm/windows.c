@@ -316,7 +316,8 @@ bool wh_windows_next(unsigned int *at, struct wh_judged *out)
 		return false;
 	++*at;
 	*out = (struct wh_judged){
-		.name = t->name, .limit = t->limit, .usage = t->file.usage, .held = &t->held,
+		.name = t->name, .limit = t->limit, .file = t->file.limits, .usage = t->file.usage,
+		.held = &t->held,
 	};
 	memcpy(out->pid, t->pid, sizeof(t->pid));
 	return true;

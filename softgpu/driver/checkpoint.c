@@ -290,12 +290,25 @@ static bool lives(int pid)
 	return fd >= 0;
 }
 
+/* False: the target has ended. */
+static bool await_answer(struct target *t, int pid, uint32_t number)
+{
+	uint32_t done;
+
+	while ((done = __atomic_load_n(&t->page->answered, __ATOMIC_ACQUIRE)) != number) {
+		futex_wait(&t->page->answered, done, LOOK_NS);
+		if (!lives(pid))
+			return false;
+	}
+	return true;
+}
+
 /* @to: of a restore alone. */
 static CUresult ask(int pid, enum op op, uint32_t timeout_ms, const uint8_t *to)
 {
 	CUresult rc = sgpu_is_ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 	struct target t;
-	uint32_t mine, done;
+	uint32_t mine;
 
 	if (!rc)
 		rc = reach(pid, &t);
@@ -303,20 +316,18 @@ static CUresult ask(int pid, enum op op, uint32_t timeout_ms, const uint8_t *to)
 		return rc;
 	while (flock(t.fd, LOCK_EX) && errno == EINTR)
 		;
+	/* A caller that died may have left a request that is still under way. */
+	if (!await_answer(&t, pid, __atomic_load_n(&t.page->asked, __ATOMIC_ACQUIRE))) {
+		leave(&t);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	t.page->op = op;
 	t.page->timeout_ms = timeout_ms;
 	if (to)
 		memcpy(t.page->to, to, SGPU_DEVICES);
 	mine = __atomic_add_fetch(&t.page->asked, 1, __ATOMIC_RELEASE);
 	futex_wake(&t.page->asked);
-	while ((done = __atomic_load_n(&t.page->answered, __ATOMIC_ACQUIRE)) != mine) {
-		futex_wait(&t.page->answered, done, LOOK_NS);
-		if (!lives(pid)) {
-			leave(&t);
-			return CUDA_ERROR_INVALID_VALUE;
-		}
-	}
-	rc = (CUresult)t.page->result;
+	rc = await_answer(&t, pid, mine) ? (CUresult)t.page->result : CUDA_ERROR_INVALID_VALUE;
 	leave(&t);
 	return rc;
 }

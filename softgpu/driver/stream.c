@@ -253,7 +253,7 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice *dev)
 		return rc;
 	if (!dev)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	*dev = 0;
+	*dev = s->ctx->device;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

@@ -124,6 +124,7 @@ static void test_devices(void)
 {
 	CUdeviceptr p = 0, q = 0;
 	CUdevice dev = -1;
+	CUstream stream;
 	size_t bytes = 0;
 	CUcontext ctx;
 	int n = 0, at = -1;
@@ -137,6 +138,8 @@ static void test_devices(void)
 	   "memory_of_others_is_not_its_own");
 	ok(!cuPointerGetAttribute(&at, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) && at == 2,
 	   "a_pointer_names_its_device");
+	cuStreamCreate(&stream, 0);
+	ok(!cuStreamGetDevice(stream, &dev) && dev == 2, "a_stream_has_its_device");
 	ok(!cuMemAllocAsync(&q, MIB, NULL) && !cuMemGetInfo(&bytes, NULL) && !bytes,
 	   "a_pool_is_of_its_device");
 	cuMemFree(p);
@@ -206,7 +209,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "look"))
 		return look();
 	if (argc > 1) {
-		tap_plan(21);
+		tap_plan(22);
 		run_tests(argv[1]);
 		unsetenv("WORMHOLE_SOFTGPU_BOOKS");
 		ok_eq(visible(argv, SECOND ",0"), 21, "visible_devices_are_chosen_and_ordered");

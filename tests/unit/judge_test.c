@@ -21,6 +21,7 @@
 static const struct wh_device device = { .uuid = "GPU-1" };
 static struct wh_device_limit limit[WH_TENANT_DEVICES];
 static struct wh_tenant_usage *usage;
+static const struct wh_tenant_limits file;
 static struct wh_held held;
 static pid_t pid[2];
 
@@ -29,7 +30,8 @@ static bool next(unsigned int *at, struct wh_judged *t)
 	if ((*at)++)
 		return false;
 	*t = (struct wh_judged) {
-		.name = "t", .limit = limit, .usage = usage, .held = &held, .pid = { pid[0], pid[1] },
+		.name = "t", .limit = limit, .file = &file, .usage = usage, .held = &held,
+		.pid = { pid[0], pid[1] },
 	};
 	return true;
 }
