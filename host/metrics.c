@@ -109,6 +109,10 @@ static void write_tenants(struct out *o, const struct wh_tenant_views *all)
 	int i;
 
 	EACH_TENANT(v->sum.workers, "Living workers.", "gauge", "workers");
+	EACH_TENANT(v->limits.state != WH_RUNS, "1 for a tenant that is suspended, or on its way there or back.",
+		    "gauge", "suspended");
+	EACH_TENANT(v->suspended_bytes, "Device memory that a suspended tenant has in memory of the host.",
+		    "gauge", "suspended_memory_bytes");
 	EACH_TENANT(v->sum.total.calls, "API calls made by workers.", "counter", "calls_total");
 	head(o, "requests_total", "counter", "Requests to workers, by whether a program waited for them.");
 	for (i = 0, v = all->view; i < all->n; i++, v++) {

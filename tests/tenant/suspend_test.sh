@@ -23,7 +23,7 @@ helper() { pgrep -P "$(monitor)" -f -- --checkpoint; }
 answers() { "$wormhole" tenant list >/dev/null 2>&1; }
 
 [ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
-plan 57
+plan 59
 serve
 
 # One program.
@@ -36,6 +36,8 @@ like the_table_says_so "$("$wormhole" stat a)" "STATE"
 is top_says_so "$("$wormhole" top --once --json | grep -c '"state":	"suspended"')" 1
 is it_has_nothing_of_the_device "$(field a "d['memory'], t['workers'][0]['devices'][0]['memory']")" "(0, 0)"
 is what_it_has_is_in_memory_of_the_host "$(field a "t['suspended_memory'] >= 4194304")" True
+metric() { "$wormhole" metrics | sed -n "s/^wormhole_$1{tenant=\"a\".*} //p"; }
+is metrics_say_so "$(metric suspended) $([ "$(metric suspended_memory_bytes)" -ge 4194304 ] && echo so)" "1 so"
 is its_quota_remains "$(field a "d['memory_limit']")" 67108864
 like a_second_suspension_is_an_error "$(suspend a)" "tenant a is suspended already; .wormhole resume a"
 go x
@@ -51,6 +53,7 @@ await eval "[ \"\$(said x)\" = 'ok ok ok ok ' ]"
 is its_program_goes_on "$(said x)" "ok ok ok ok "
 is its_memory_is_on_the_device_again "$(field a "d['memory'] >= 4194304, t['suspended_memory'], t['state']")" \
 	"(True, 0, 'running')"
+is so_do_metrics "$(metric suspended) $(metric suspended_memory_bytes)" "0 0"
 like a_second_resumption_is_an_error "$(resume a)" "tenant a is not suspended: it is running"
 like a_tenant_that_does_not_exist_is_an_error "$(suspend none_such)" "there is no tenant 'none_such'"
 like a_time_that_is_none_is_an_error "$(suspend a --wait soon)" "wait: 'soon' is not a time"
