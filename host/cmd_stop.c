@@ -18,18 +18,20 @@
 
 struct stop_args {
 	const char *dir;
-	bool when_idle, force, off, json;
+	bool when_idle, force, off, json, suspend;
+	uint64_t wait_ms;	/* 0: not said */
 };
 
-enum { KEY_WHEN_IDLE = 0x500, KEY_FORCE, KEY_OFF };
+enum { KEY_WHEN_IDLE = 0x500, KEY_FORCE, KEY_OFF, KEY_SUSPEND, KEY_WAIT };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct stop_args *a = state->input;
 
-	(void)arg;
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &a->dir; return 0;
+	case KEY_SUSPEND: a->suspend = true; return 0;
+	case KEY_WAIT: a->wait_ms = wh_suspend_wait(state, arg); return 0;
 	case KEY_WHEN_IDLE: a->when_idle = true; return 0;
 	case KEY_FORCE: a->force = true; return 0;
 	case KEY_OFF: a->off = true; return 0;
@@ -37,6 +39,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		if (a->when_idle && a->force)
 			wh_usage_error(state, "--when-idle and --force: say one of them");
+		if (a->suspend && a->off)
+			wh_usage_error(state, "--suspend and --off: say one of them");
+		if (a->wait_ms && !a->suspend)
+			wh_usage_error(state, "--wait is for --suspend");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -88,15 +94,18 @@ static void print_programs(FILE *out, const cJSON *answer)
 /* --- drain ------------------------------------------------------------------------------ */
 
 static const struct argp_option drain_options[] = {
-	{ "off", KEY_OFF, NULL, 0, "take new programs again, and do not end with the last one", 0 },
+	{ "off", KEY_OFF, NULL, 0,
+	  "take new programs again, and do not end with the last one; resume what --suspend has suspended", 0 },
+	{ "suspend", KEY_SUSPEND, NULL, 0, "suspend all tenants that have programs, so that devices are empty", 0 },
+	{ "wait", KEY_WAIT, "TIME", 0, "with --suspend: how long a tenant's calls and work under way may last", 0 },
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
 	{ 0 }
 };
 
 static const struct argp drain_argp = {
 	drain_options, parse, NULL,
-	"Let the server take no new programs, and say which are left. Those run on.", wh_dir_only, NULL,
-	NULL
+	"Let the server take no new programs, and say which are left. Those run on, or with --suspend "
+	"they wait.", wh_dir_only, NULL, NULL
 };
 
 static int print_drained(const struct stop_args *a, const cJSON *answer)
@@ -117,6 +126,50 @@ static int print_drained(const struct stop_args *a, const cJSON *answer)
 	return EXIT_DONE;
 }
 
+static const char *text_of(const cJSON *o, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItem(o, name));
+}
+
+static bool has_programs(const cJSON *answer, const char *tenant)
+{
+	const cJSON *e;
+
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "programs"))
+		if (!strcmp(text_of(e, "tenant"), tenant))
+			return true;
+	return false;
+}
+
+/*
+ * Suspends each tenant that runs programs, or resumes those that this has suspended. One that fails
+ * has said why, and the others are not left out for it.
+ */
+static int suspend_all(const struct stop_args *a, const cJSON *programs)
+{
+	cJSON *all = wh_server_answer(wh_server_dir(a->dir), wh_request("list", NULL)), *request;
+	const char *tenant, *state;
+	int rc = all ? EXIT_DONE : EXIT_FAILED;
+	const cJSON *t;
+
+	cJSON_ArrayForEach(t, cJSON_GetObjectItem(all, "tenants")) {
+		tenant = text_of(t, "tenant");
+		state = text_of(t, "state");
+		if (a->off ? !cJSON_IsTrue(cJSON_GetObjectItem(t, "drained")) :
+			     !strcmp(state, "suspended") || !has_programs(programs, tenant))
+			continue;
+		request = wh_request(a->off ? "resume" : "suspend", tenant);
+		if (a->suspend)
+			cJSON_AddTrueToObject(request, "drain");
+		if (a->wait_ms)
+			cJSON_AddNumberToObject(request, "wait_ms", (double)a->wait_ms);
+		if (wh_suspend_ask(a->dir, request) != EXIT_DONE)
+			rc = EXIT_FAILED;
+	}
+	cJSON_Delete(all);
+	return rc;
+}
+
 int cmd_drain(int argc, char **argv)
 {
 	struct stop_args a = { 0 };
@@ -127,7 +180,9 @@ int cmd_drain(int argc, char **argv)
 	request = wh_request("drain", NULL);
 	cJSON_AddBoolToObject(request, "on", !a.off);
 	answer = wh_server_answer(wh_server_dir(a.dir), request);
-	rc = answer ? print_drained(&a, answer) : EXIT_FAILED;
+	rc = answer && (a.suspend || a.off) ? suspend_all(&a, answer) : EXIT_DONE;
+	if (!answer || print_drained(&a, answer) != EXIT_DONE)
+		rc = EXIT_FAILED;
 	cJSON_Delete(answer);
 	return rc;
 }

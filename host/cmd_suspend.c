@@ -17,17 +17,23 @@ struct suspend_args {
 
 enum { KEY_WAIT = 0x700, KEY_TO, KEY_FROM };
 
+uint64_t wh_suspend_wait(const struct argp_state *state, const char *arg)
+{
+	uint64_t ms;
+
+	if (wh_limit_time(arg, &ms) || !ms || ms > 86400000)
+		wh_usage_error(state, "--wait: '%s' is not a time such as 30 or 500ms, of at most a day",
+			       arg);
+	return ms;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct suspend_args *a = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &a->dir; return 0;
-	case KEY_WAIT:
-		if (wh_limit_time(arg, &a->wait_ms) || !a->wait_ms || a->wait_ms > 86400000)
-			wh_usage_error(state, "--wait: '%s' is not a time such as 30 or 500ms, of at most a day",
-				       arg);
-		return 0;
+	case KEY_WAIT: a->wait_ms = wh_suspend_wait(state, arg); return 0;
 	case KEY_TO: a->to = arg; return 0;
 	case KEY_FROM: a->from = arg; return 0;
 	case ARGP_KEY_ARG:
@@ -41,10 +47,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The answer may come as late as the driver takes, so nothing but a signal ends the wait for it. */
-static int ask(const struct suspend_args *a, cJSON *request)
+int wh_suspend_ask(const char *dir, cJSON *request)
 {
 	const struct timeval for_ever = { 0 };
-	int fd = wh_server_connect(wh_server_dir(a->dir));
+	int fd = wh_server_connect(wh_server_dir(dir));
 	cJSON *answer;
 
 	if (fd < 0) {
@@ -85,7 +91,7 @@ int cmd_suspend(int argc, char **argv)
 	struct suspend_args a = { 0 };
 
 	wh_parse(&suspend_argp, argc, argv, 0, &a);
-	return ask(&a, waiting("suspend", &a));
+	return wh_suspend_ask(a.dir, waiting("suspend", &a));
 }
 
 static const struct argp resume_argp = {
@@ -99,7 +105,7 @@ int cmd_resume(int argc, char **argv)
 	struct suspend_args a = { 0 };
 
 	wh_parse(&resume_argp, argc, argv, 0, &a);
-	return ask(&a, wh_request("resume", a.name));
+	return wh_suspend_ask(a.dir, wh_request("resume", a.name));
 }
 
 static const struct argp_option move_options[] = {
@@ -129,5 +135,5 @@ int cmd_move(int argc, char **argv)
 	cJSON_AddStringToObject(request, "to", a.to);
 	if (a.from)
 		cJSON_AddStringToObject(request, "from", a.from);
-	return ask(&a, request);
+	return wh_suspend_ask(a.dir, request);
 }

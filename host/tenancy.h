@@ -86,6 +86,13 @@ struct wh_run_tenant {
 /* Becomes the program. Returns only on an error. */
 int wh_run_tenant(const struct wh_run_tenant *r);
 
+/* --- cmd_suspend.c -------------------------------------------------------------------- */
+
+/* Asks to suspend, resume or move, and waits for the end of that. Returns the exit status. */
+int wh_suspend_ask(const char *dir, cJSON *request);
+/* Reads the value of --wait, in milliseconds. */
+uint64_t wh_suspend_wait(const struct argp_state *state, const char *arg);
+
 /* --- protection.c -------------------------------------------------------------------- */
 
 /* Protections, in the order of protection.c's table. */

@@ -22,6 +22,7 @@ cJSON *wh_say_tenants(cJSON *out)
 		cJSON_AddBoolToObject(e, "ephemeral", wh_tenant_is_ephemeral(t));
 		cJSON_AddStringToObject(e, "kept", wh_keep_by(t));
 		cJSON_AddStringToObject(e, "state", wh_suspension_name(t));
+		cJSON_AddBoolToObject(e, "drained", wh_suspend_is_drained(t));
 		cJSON_AddItemToArray(all, e);
 	}
 	return out;

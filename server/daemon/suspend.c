@@ -33,6 +33,11 @@ bool wh_suspend_is_under_way(const struct wh_tenant *t)
 	return t->suspend.state == WH_SUSPENDING || t->suspend.state == WH_RESUMING;
 }
 
+bool wh_suspend_is_drained(const struct wh_tenant *t)
+{
+	return t->suspend.drained;
+}
+
 static void on_result(int fd, void *arg);
 
 /* --- The process that asks the driver ------------------------------------------------- */
@@ -133,8 +138,10 @@ static void become(struct wh_tenant *t, enum wh_suspension state)
 {
 	t->suspend.state = state;
 	wh_tenant_state(t->file.limits, state);
-	if (state == WH_RUNS)
+	if (state == WH_RUNS) {
+		t->suspend.drained = false;
 		wh_tenant_suspend(t->file.limits, 0);
+	}
 	wh_parts_bound(t);
 	wh_monitor_changed();
 }
@@ -339,8 +346,12 @@ bool wh_suspend_request(struct wh_tenant *t, const cJSON *o, bool *done, char *e
 
 	if (!wh_request_number(o, "wait_ms", 1, 86400000, &wait, &has, err, err_size))
 		return false;
-	if (!strcmp(op, "suspend"))
-		return order_suspend(t, (unsigned int)wait, done, err, err_size);
+	if (!strcmp(op, "suspend")) {
+		if (!order_suspend(t, (unsigned int)wait, done, err, err_size))
+			return false;
+		t->suspend.drained = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "drain"));
+		return true;
+	}
 	if (!strcmp(op, "move"))
 		return order_move(t, o, (unsigned int)wait, done, err, err_size);
 	return order_resume(t, done, err, err_size);
@@ -409,6 +420,7 @@ void wh_suspend_leave(cJSON *o, const struct wh_tenant *t)
 {
 	cJSON_AddNumberToObject(o, "suspension", t->suspend.state);
 	cJSON_AddNumberToObject(o, "suspensions", t->suspend.number);
+	cJSON_AddBoolToObject(o, "drained", t->suspend.drained);
 	cJSON_AddNumberToObject(o, "suspend_pid", t->suspend.pid);
 	wh_leave_fd(o, "suspend_result", t->suspend.result ? t->suspend.result : -1);
 	wh_move_leave(o, t);
@@ -424,6 +436,7 @@ void wh_suspend_take(struct wh_tenant *t, const cJSON *o)
 
 	t->suspend.state = (enum wh_suspension)(wh_taken_number(o, "suspension") % 4);
 	t->suspend.number = (uint32_t)wh_taken_number(o, "suspensions");
+	t->suspend.drained = wh_taken_flag(o, "drained");
 	t->suspend.pid = (pid_t)wh_taken_number(o, "suspend_pid");
 	wh_monitor_missing(t->suspend.pid);
 	wh_move_take(t, o);

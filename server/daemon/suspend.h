@@ -67,6 +67,7 @@ int wh_checkpoint_main(const struct wh_checkpoint *o);
 bool wh_suspend_request(struct wh_tenant *t, const cJSON *o, bool *done, char *err,
 			size_t err_size);
 bool wh_suspend_is_under_way(const struct wh_tenant *t);	/* or a resumption */
+bool wh_suspend_is_drained(const struct wh_tenant *t);	/* `wormhole drain' has suspended it */
 const char *wh_suspension_name(const struct wh_tenant *t);
 /* May no program start in the tenant now? `why` is for the client. */
 bool wh_suspend_refuses(const struct wh_tenant *t, char *why, size_t size);

@@ -35,6 +35,7 @@ struct wh_tenant {
 	struct {
 		enum wh_suspension state;
 		uint32_t number;	/* counts the tenant's suspensions */
+		bool drained;		/* for `wormhole drain --suspend': its end resumes it */
 		pid_t pid;		/* the process that asks the driver; 0: none */
 		int result;		/* descriptor on which it says how it went; 0: none */
 		/* move.c */

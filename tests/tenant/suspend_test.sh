@@ -23,7 +23,7 @@ helper() { pgrep -P "$(monitor)" -f -- --checkpoint; }
 answers() { "$wormhole" tenant list >/dev/null 2>&1; }
 
 [ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
-plan 59
+plan 66
 serve
 
 # One program.
@@ -234,6 +234,44 @@ suspend a
 "$wormhole" limit a --mem 48M
 is limits_of_a_suspended_tenant_can_be_changed "$(field a "d['memory_limit'], t['state']")" "(50331648, 'suspended')"
 is a_suspended_tenant_can_be_deleted "$("$wormhole" tenant delete a --force 2>&1; "$wormhole" tenant list | grep -c '^a ')" 0
+
+# Empty devices.
+states() { for t in "$@"; do state "$t"; done | tr '\n' ' '; }
+for t in p q hand; do "$wormhole" tenant create $t --mem 64M; done
+fd=3
+start x --tenant p -- alloc=4194304 ready line copy=65536
+start y --tenant q -- alloc=4194304 ready line copy=65536
+start z --tenant hand -- alloc=65536
+suspend hand
+is drain_suspends_all_that_run "$("$wormhole" drain --suspend | awk '{ print $1, $2 }'; states p q hand empty)" "TENANT PROGRAMS
+p 1
+q 1
+hand 1
+suspended suspended suspended running "
+is devices_are_empty_then "$(for t in p q hand; do field $t "d['memory']"; done | tr '\n' ' ')" "0 0 0 "
+was=$(server)
+kill -KILL "$was"
+await killed "$was" && await answers
+is they_stay_so_over_a_kill_of_the_server "$(states p q)" "suspended suspended "
+like and_no_program_starts "$("$wormhole" run --tenant empty -- "$client" alloc=4096 2>&1)" "takes no new programs"
+is the_end_of_that_resumes_those_and_no_other "$("$wormhole" drain --off; states p q hand)" "running running suspended "
+next x
+next y
+is and_their_programs_go_on "$(said x)$(said y)" "ok ok ok ok "
+resume hand
+finish_client x
+finish_client y
+finish_client z
+fd=3
+start x --tenant p -- alloc=65536 "export=$tmp/handle" ready line
+start y --tenant q -- alloc=65536
+"$wormhole" drain --suspend >"$tmp/said" 2>&1
+like one_that_cannot_leave_is_named_and_the_others_leave "$? $(tr '\n' ' ' <"$tmp/said") $(states p q)" \
+	"^1 .*tenant p is not suspended: worker .* running suspended $"
+"$wormhole" drain --off
+finish_client x
+finish_client y
+fd=3
 
 # A server that is not root's.
 "$wormhole" stop --force
