@@ -327,9 +327,9 @@ static int build(struct words *w, const struct vm_args *a)
 		add_channel(w, a);
 	if (a->ring)
 		add_ring(w);
-	if (a->gpu[0]) {
+	for (i = 0; i < a->gpus.n; i++) {
 		add(w, "-device");
-		add(w, "vfio-pci,host=%s", a->gpu);
+		add(w, "vfio-pci,host=%s", a->gpus.address[i]);
 	}
 	for (i = 0; i < a->nextra; i++)
 		add(w, "%s", a->extra[i]);
@@ -403,15 +403,14 @@ static int start(const struct vm_args *a)
 		 * The command line may be meant for another machine, so an error here is
 		 * not fatal.
 		 */
-		if (a->gpu[0])
-			wh_gpu_prepare(a->gpu, a->rebind, true);
+		wh_gpus_prepare(&a->gpus, a->rebind, true);
 		print(&w, a);
 		return EXIT_DONE;
 	}
-	/* Everything that can be refused is checked before the host loses the GPU. */
+	/* Everything that can be refused is checked before the host loses a GPU. */
 	if (check_qemu(a->qemu) || wh_run_role(&a->vm))
 		return EXIT_FAILED;
-	if (a->gpu[0] && wh_gpu_prepare(a->gpu, a->rebind, false))
+	if (wh_gpus_prepare(&a->gpus, a->rebind, false))
 		return EXIT_FAILED;
 	vm.console = console_file(a->console);
 	return wh_run_exec(&vm, w.v);
@@ -427,7 +426,7 @@ static int start(const struct vm_args *a)
 
 static const struct argp_option server_options[] = {
 	VM_OPTIONS, START_OPTIONS, VM_GPU_OPTION, VM_LIMIT_OPTION,
-	{ "rebind", KEY_REBIND, NULL, 0, "take the GPU's card from the host's drivers, if one has it", 0 },
+	{ "rebind", KEY_REBIND, NULL, 0, "take the GPUs' cards from the host's drivers, if one has them", 0 },
 	{ 0 }
 };
 
@@ -471,10 +470,19 @@ static void check_limits(const struct vm_args *a, struct argp_state *state)
 				   a->limits[i]);
 }
 
-static void set_gpu(struct vm_args *a, const char *arg, struct argp_state *state)
+static void add_gpu_arg(struct vm_args *a, const char *arg, struct argp_state *state)
 {
-	if (wh_gpu_address(arg, a->gpu))
+	char *address = a->gpus.address[a->gpus.n];
+	int i;
+
+	if (a->gpus.n == WH_GPUS)
+		wh_usage_error(state, "--gpu: at most %d", WH_GPUS);
+	if (wh_gpu_address(arg, address))
 		wh_usage_error(state, "--gpu: '%s' is not a PCI address such as 0000:65:00.0", arg);
+	for (i = 0; i < a->gpus.n; i++)
+		if (!strcmp(a->gpus.address[i], address))
+			wh_usage_error(state, "--gpu: %s is given twice", address);
+	a->gpus.n++;
 }
 
 /* Without a number and a window a VM has nothing of the series, and can do without it. */
@@ -522,12 +530,12 @@ static void check_args(struct vm_args *a, struct argp_state *state)
 	check_limits(a, state);
 	if (!a->disk && !a->image && (!a->kernel || !a->initrd))
 		wh_usage_error(state, "--image, or --kernel and --initrd, are needed");
-	if (a->rebind && !a->gpu[0])
+	if (a->rebind && !a->gpus.n)
 		wh_usage_error(state, "--rebind: of which GPU? give --gpu");
 	if (!a->cpus)
 		a->cpus = server ? 2 : 1;
 	if (!a->memory_mb)
-		a->memory_mb = a->gpu[0] ? 8192 : 512;
+		a->memory_mb = a->gpus.n ? 8192 : 512;
 	if (server && a->cpus < 2)
 		wh_usage_error(state, "--cpus: a server needs at least 2, one of them for a worker");
 }
@@ -544,7 +552,7 @@ error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_arg
 	case KEY_INITRD: a->initrd = arg; break;
 	case KEY_APPEND: a->append = arg; break;
 	case KEY_CONSOLE: a->console = arg; break;
-	case KEY_GPU: set_gpu(a, arg, state); break;
+	case KEY_GPU: add_gpu_arg(a, arg, state); break;
 	case KEY_REBIND: a->rebind = true; break;
 	case KEY_LIMIT: add_limit_arg(a, arg, state); break;
 	case KEY_QEMU: a->qemu = arg; break;

@@ -236,8 +236,8 @@ static void print_devices(const struct xml_args *x)
 	puts("    <controller type='usb' model='none'/>");
 	for (i = 0; i < a->nwindows; i++)
 		print_window(a->windows[i], i);
-	if (a->gpu[0])
-		print_gpu(a->gpu);
+	for (i = 0; i < a->gpus.n; i++)
+		print_gpu(a->gpus.address[i]);
 	print_channel(&a->vm);
 	puts("    <serial type='pty'>\n      <target port='0'/>\n    </serial>\n"
 	     "    <memballoon model='none'/>\n  </devices>");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A GPU for a server VM: checks that the device exists and is a GPU, that there is an
- * IOMMU, which other devices are in its group, and who uses it. At the end the GPU is bound
+ * GPUs for a server VM: checks that each device exists and is a GPU, that there is an
+ * IOMMU, which other devices are in its group, and who uses it. At the end the GPUs are bound
  * to vfio-pci. Each obstacle is named with its driver and the next step. No driver loses a
  * device unless the user asks for it (--rebind), and never while a program has the device
  * open.
@@ -243,15 +243,27 @@ static bool is_free(const struct function *f)
 	return !f->driver[0] || !strcmp(f->driver, "vfio-pci") || !strcmp(f->driver, "pci-stub");
 }
 
-/* Prints a line for each obstacle. */
-static int check_group(const char *address, const struct function *list, int n, bool rebind)
+/* Is it of a card whose GPU the VM gets? */
+static bool of_cards(const struct wh_gpus *gpus, const char *address)
+{
+	int i;
+
+	for (i = 0; i < gpus->n; i++)
+		if (same_card(gpus->address[i], address))
+			return true;
+	return false;
+}
+
+/* Prints a line for each obstacle. Other GPUs that the VM gets may be in the same group. */
+static int check_group(const struct wh_gpus *gpus, const char *address,
+		       const struct function *list, int n, bool rebind)
 {
 	int bad = 0, i;
 
 	for (i = 0; i < n; i++) {
 		const struct function *f = &list[i];
 
-		if (is_free(f) || (rebind && same_card(address, f->address)))
+		if (is_free(f) || (rebind && of_cards(gpus, f->address)))
 			continue;
 		bad = -1;
 		if (!strcmp(f->address, address))
@@ -438,7 +450,7 @@ static int check_file(const char *address)
 	return -1;
 }
 
-int wh_gpu_prepare(const char *address, bool rebind, bool dry_run)
+static int check_gpu(const struct wh_gpus *gpus, const char *address, bool rebind)
 {
 	struct function list[MAX_GROUP];
 	int n, i;
@@ -446,15 +458,34 @@ int wh_gpu_prepare(const char *address, bool rebind, bool dry_run)
 	if (check_device(address))
 		return -1;
 	n = read_group(address, list);
-	if (n < 0 || check_group(address, list, n, rebind))
+	if (n < 0 || check_group(gpus, address, list, n, rebind))
 		return -1;
 	for (i = 0; i < n; i++)
 		if (to_bind(address, &list[i]) && !strcmp(list[i].driver, "nvidia") &&
 		    check_users(list[i].address))
 			return -1;
-	if (!dry_run && load_vfio())
-		return -1;
-	if (bind_all(address, list, n, dry_run))
+	return 0;
+}
+
+static int bind_gpu(const char *address, bool dry_run)
+{
+	struct function list[MAX_GROUP];
+	int n = read_group(address, list);
+
+	if (n < 0 || bind_all(address, list, n, dry_run))
 		return -1;
 	return dry_run ? 0 : check_file(address);
+}
+
+int wh_gpus_prepare(const struct wh_gpus *gpus, bool rebind, bool dry_run)
+{
+	int i, rc = 0;
+
+	for (i = 0; i < gpus->n; i++)
+		rc |= check_gpu(gpus, gpus->address[i], rebind);
+	if (gpus->n && !rc && !dry_run)
+		rc = load_vfio();
+	for (i = 0; i < gpus->n && !rc; i++)
+		rc = bind_gpu(gpus->address[i], dry_run);
+	return rc;
 }

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU of the host for a server VM (gpu.c). */
+/* GPUs of the host for a server VM (gpu.c). */
 #ifndef WORMHOLE_HOST_GPU_H
 #define WORMHOLE_HOST_GPU_H
 
 #include <stdbool.h>
 
 #define WH_GPU_ADDRESS	24
+#define WH_GPUS		16	/* of one server VM */
+
+/* The GPUs that a server VM gets, by their addresses in sysfs, each once. */
+struct wh_gpus {
+	char address[WH_GPUS][WH_GPU_ADDRESS];
+	int n;
+};
 
 struct wh_gpu {
 	char address[WH_GPU_ADDRESS];
@@ -19,10 +26,10 @@ int wh_gpu_list(struct wh_gpu *list, int max);
 int wh_gpu_address(const char *text, char address[WH_GPU_ADDRESS]);
 
 /*
- * Binds the GPU to vfio-pci, or says what prevents it. With @rebind it also takes the GPU
- * from a driver of the host. A dry run only says what would be done. Returns -1 after a
- * message.
+ * Binds the GPUs to vfio-pci, or says what prevents it for any of them and binds none. With
+ * @rebind it also takes them from drivers of the host. A dry run only says what would be done.
+ * Returns -1 after a message.
  */
-int wh_gpu_prepare(const char *address, bool rebind, bool dry_run);
+int wh_gpus_prepare(const struct wh_gpus *gpus, bool rebind, bool dry_run);
 
 #endif

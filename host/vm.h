@@ -19,7 +19,7 @@ struct vm_args {
 	struct wh_vm vm;
 	const char *image, *kernel, *initrd, *append, *console, *machine, *qemu;
 	const char *disk;	/* disk to boot from, if the VM has no kernel file */
-	char gpu[WH_GPU_ADDRESS];
+	struct wh_gpus gpus;
 	char *windows[MAX_WINDOWS];
 	int nwindows;
 	char *limits[MAX_WINDOWS];
@@ -50,7 +50,7 @@ enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY
 	{ "window", 'w', "FILE[,SIZE]", 0, "shared file, made if it is missing; again for more windows, in order", 0 }
 
 #define VM_GPU_OPTION \
-	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "NVIDIA GPU to pass through, such as 65:00.0: it is bound to vfio-pci", 0 }
+	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "NVIDIA GPU to pass through, such as 65:00.0: it is bound to vfio-pci; again for more GPUs", 0 }
 #define VM_LIMIT_OPTION \
 	{ "limit", KEY_LIMIT, "WINDOW:mem=..,sm=..,policy=..", 0, "what the client of a window gets; also sm-max= and priority=; may be given again", 0 }
 

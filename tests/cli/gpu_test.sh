@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The test promises that `server start --gpu` names what is in the way of a passed-through GPU and
-# the next step, and binds the GPU to vfio-pci. A folder stands in for the host's /sys, /proc and
+# The test promises that `server start --gpu` names what is in the way of passed-through GPUs and
+# the next step, and binds the GPUs to vfio-pci. A folder stands in for the host's /sys, /proc and
 # /dev. A loop stands in for the kernel and binds what is written to drivers_probe, and a library
 # for /dev/kvm-wormhole.
 : "${WH_TOP:=@TOP@}"
@@ -72,7 +72,7 @@ start() {
 }
 driver_of() { basename "$(readlink "$root/sys/bus/pci/devices/$1/driver" || echo none)"; }
 
-plan 49
+plan 59
 
 # --- What there is ------------------------------------------------------------------------
 host
@@ -153,6 +153,31 @@ host
 : >"$dir/stubborn"
 like binding_that_does_not_happen_is_said "$(start --gpu 65:00.0)" "$GPU did not bind to vfio-pci"
 rm "$dir/stubborn"
+
+# --- Several GPUs ---------------------------------------------------------------------------
+OTHER=0000:66:00.0
+both() { start --gpu 65:00.0 --gpu 66:00.0 "$@"; }
+two() { host "$1"; device $OTHER 0x10de 0x030200 "$2" "${3:-}"; }
+two "" 18
+is each_gpu_is_passed_through "$(both --dry-run | grep -o 'vfio-pci,host=[^ ]*' | tr '\n' ' ')" \
+	"vfio-pci,host=$GPU vfio-pci,host=$OTHER "
+is libvirt_passes_each_through "$("$wormhole" xml server vm --id 7 --image "$dir/image" --window /dev/shm/w,2M \
+	--gpu 65:00.0 --gpu 66:00.0 | grep -o "bus='0x6[0-9]'" | tr '\n' ' ')" "bus='0x65' bus='0x66' "
+like one_that_is_given_twice_is_refused "$(start --gpu 65:00.0 --gpu 0000:65:00.0)" "--gpu: $GPU is given twice"
+both >/dev/null
+is each_is_bound "$(driver_of $GPU) $(driver_of $OTHER)" "vfio-pci vfio-pci"
+two nouveau 18 nouveau
+out=$(both)
+like what_is_in_the_way_of_the_first_is_said "$out" "$GPU is used by the host's driver nouveau"
+like and_of_the_next "$out" "$OTHER is used by the host's driver nouveau"
+two nouveau none
+out=$(both --rebind)
+like while_one_cannot_go "$out" "$OTHER is in no IOMMU group"
+is no_other_is_bound "$(driver_of $GPU)$(cat "$dir/kernel.log")" nouveau
+two nouveau 17 nouveau
+like one_of_a_group_is_in_the_way_of_another "$(start --gpu 65:00.0 --rebind)" "$OTHER is in the GPU's IOMMU group"
+both --rebind >/dev/null
+is both_of_it_may_go_together "$(driver_of $GPU) $(driver_of $OTHER)" "vfio-pci vfio-pci"
 
 # --- Programs that use it, and a host without the driver ------------------------------------------
 host nvidia
