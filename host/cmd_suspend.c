@@ -7,6 +7,7 @@
 
 #include "tenancy.h"
 #include "tenant/spec.h"
+#include "views.h"
 #include "wormhole.h"
 
 struct suspend_args {
@@ -91,6 +92,8 @@ int cmd_suspend(int argc, char **argv)
 	struct suspend_args a = { 0 };
 
 	wh_parse(&suspend_argp, argc, argv, 0, &a);
+	if (wh_refuse_window(a.name, "suspended"))
+		return EXIT_FAILED;
 	return wh_suspend_ask(a.dir, waiting("suspend", &a));
 }
 
@@ -105,6 +108,8 @@ int cmd_resume(int argc, char **argv)
 	struct suspend_args a = { 0 };
 
 	wh_parse(&resume_argp, argc, argv, 0, &a);
+	if (wh_refuse_window(a.name, "suspended"))
+		return EXIT_FAILED;
 	return wh_suspend_ask(a.dir, wh_request("resume", a.name));
 }
 
@@ -131,6 +136,8 @@ int cmd_move(int argc, char **argv)
 		wh_error("say the device by --to; `wormhole stat' shows which there are");
 		return EXIT_USAGE;
 	}
+	if (wh_refuse_window(a.name, "moved"))
+		return EXIT_FAILED;
 	request = waiting("move", &a);
 	cJSON_AddStringToObject(request, "to", a.to);
 	if (a.from)

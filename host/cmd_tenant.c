@@ -118,7 +118,7 @@ int cmd_limit(int argc, char **argv)
 	cJSON *request;
 
 	wh_parse(&limit_argp, argc, argv, 0, &a);
-	if (*a.name >= '0' && *a.name <= '9')
+	if (wh_is_window(a.name))
 		return wh_vm_limit(a.name, &a.limits);
 	request = wh_request("set", a.name);
 	wh_request_limits(request, &a.limits);
@@ -164,6 +164,8 @@ static int delete(int argc, char **argv)
 	int rc;
 
 	wh_parse(&delete_argp, argc, argv, 0, &a);
+	if (wh_refuse_window(a.name, "deleted"))
+		return EXIT_FAILED;
 	dir = wh_server_dir(a.dir);
 	request = wh_request("delete", a.name);
 	cJSON_AddBoolToObject(request, "force", a.force);

@@ -17,6 +17,7 @@
 
 #include "tenancy.h"
 #include "trace.h"
+#include "views.h"
 #include "wormhole.h"
 
 #define READ_MS		5	/* a ring is overwritten after 20 ms at the earliest */
@@ -177,6 +178,8 @@ int cmd_trace(int argc, char **argv)
 	pid_t child;
 
 	wh_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
+	if (wh_refuse_window(a.tenant, "traced"))
+		return EXIT_FAILED;
 	t = wh_trace_start(wh_server_dir(a.dir), a.tenant, a.path, a.most);
 	if (!t)
 		return EXIT_FAILED;

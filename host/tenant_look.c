@@ -137,18 +137,13 @@ static void explain(const char *folder, const char *name, int rc)
 		wh_error("tenant %s: %s", name, strerror(-rc));
 }
 
-static bool is_window(const char *name)
-{
-	return *name >= '0' && *name <= '9';
-}
-
 static bool look_at_named(const char *dir, const char *folder, char *const *names, int n,
 			  struct wh_tenant_views *out)
 {
 	int i, rc;
 
 	for (i = 0; i < n; i++) {
-		if (is_window(names[i])) {
+		if (wh_is_window(names[i])) {
 			rc = wh_vm_tenants_named(names[i], &out->view[out->n], 1);
 			if (rc < 0)
 				return false;

@@ -82,6 +82,10 @@ void wh_program_json(const struct wh_worker_usage *w, cJSON *o);
 
 /* The option --timeout of a command that asks server VMs. It has no input. */
 extern const struct argp wh_timeout_argp;
+/* Does this name a window of a server VM? No tenant's name begins with a digit. */
+bool wh_is_window(const char *name);
+/* Says that such windows cannot be @what. Returns false for other tenants. */
+bool wh_refuse_window(const char *name, const char *what);
 /* Parses "1/window0" or "1/0"; for "1" *window is -1. Returns false for other texts. */
 bool wh_vm_window(const char *name, uint64_t *id, int *window);
 /* Return the number of windows found, or -1 after a message. */

@@ -303,13 +303,27 @@ static bool find_vm(uint64_t id, struct wh_vm *vm)
 	return false;
 }
 
+bool wh_is_window(const char *name)
+{
+	return *name >= '0' && *name <= '9';
+}
+
+bool wh_refuse_window(const char *name, const char *what)
+{
+	if (!wh_is_window(name))
+		return false;
+	wh_error("%s: a window of a server VM cannot be %s: it lasts as long as its VM, and `wormhole limit %s' changes what it gets",
+		 name, what, name);
+	return true;
+}
+
 bool wh_vm_window(const char *name, uint64_t *id, int *window)
 {
 	const char *slash = strchr(name, '/'), *number;
 	char digits[24];
 	uint64_t w;
 
-	if (*name < '0' || *name > '9')
+	if (!wh_is_window(name))
 		return false;
 	snprintf(digits, sizeof(digits), "%.*s", slash ? (int)(slash - name) : 23, name);
 	*window = -1;

@@ -85,7 +85,7 @@ b = open(sys.argv[1], "rb").read()
 print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
 }
 
-plan 56
+plan 64
 : >"$FAKE_NVML"
 start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40,sm-max=none,priority=high
 await has_worker 1
@@ -132,6 +132,19 @@ like what_no_window_has_is_refused "$(wormhole limit 1/window0 --host-mem 1G 2>&
 like stat_names_a_window_that_is_not_there "$(wormhole stat 1/window7 2>&1)" "no window 7, but 2 of them"
 like metrics_has_them "$(wormhole metrics)" '^wormhole_memory_limit_bytes{tenant="1/window0",user="",device="0"} '$((80 * M))
 like top_has_them "$(COLUMNS=120 wormhole top --once --delay 0.1)" '^1/window1 .* 40%'
+COLUMNS=400 wormhole top --once --delay 0.1 >"$tmp/top"
+is with_ceiling_and_class_as_of_programs "$(awk '$1 == "TENANT" { for (i = 1; i <= NF; i++) n[$i] = i }
+	$1 == "1/window1" { print $n["ASKED"], $n["MAX"], $n["CLASS"] }' "$tmp/top")" "40% none high"
+is and_a_figure_in_each_column "$(awk '$1 == "TENANT" { n = NF } $1 ~ "^1/window" { print NF - n }' "$tmp/top")" "0
+0"
+like metrics_has_their_class "$(wormhole metrics)" \
+	'^wormhole_sm_class{tenant="1/window1",user="",device="0",class="high"} 1$'
+is and_their_cpu_time "$(wormhole metrics | grep -c '^wormhole_cpu_seconds_total{tenant="1/window[01]",user=""} [0-9]')" 2
+for command in "suspend suspended" "resume suspended" "tenant_delete deleted" "trace traced"; do
+	verb=${command% *}
+	out=$(wormhole $(echo "$verb" | tr _ ' ') 1/window0 $([ "$verb" != trace ] || echo true) 2>&1)
+	like "${verb}_of_a_window_is_refused_by_name" "$? $out" "^1 .*1/window0: a window of a server VM cannot be ${command#* }"
+done
 
 # Clients may come and go, or send what makes no sense: the next client is served.
 talk() { # PYTHON: with c, which is connected, and request(what, version)
