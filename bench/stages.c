@@ -207,11 +207,12 @@ static void marked(const char *name, void (*before)(void), void (*call)(void))
 	}
 }
 
+/* Schedulers need some calls until each side has a CPU of its own. */
 static void paced(const char *name, void (*before)(void), void (*call)(void))
 {
 	unsigned int i;
 
-	for (i = 0; i < BENCH_WARM_UP; i++)
+	for (i = 0; i < rounds.few; i++)
 		call();
 	pause_in(name);
 	round_of(name, before, call, rounds.few);

@@ -13,11 +13,12 @@ KINDS = [*calls.KINDS, (AFTER, "null call after a pause")]
 WAYS = [("direct", "no Wormhole: the driver in the process"), ("vmfunc", "vmfunc"),
         ("shm", "shm: program and worker in the host"), ("ring", "ring: program in a VM, worker in the host")]
 WORDS = dict(WAYS)
-FEW = 64
 # Calls of each kind by the number of CPUs. With one CPU a call over ring lasts until the host's
 # scheduler takes the CPU from the VM, so a few have to do, and none is written down.
-MANY, MARKED = {1: 200, 2: 2000}, {1: 0, 2: 16}
-WHO = [("qemu-system", "VM"), ("wormhole-relay", "relay"), ("wormhole", "worker"), ("exe", "worker")]
+FEW, MANY, MARKED = {1: 32, 2: 256}, {1: 200, 2: 2000}, {1: 0, 2: 16}
+# Who is woken, by the names of threads; QEMU calls its vCPUs "CPU 0/KVM".
+WHO = [("CPU", "vCPUs"), ("qemu-system", "QEMU"), ("wormhole-relay", "relay"), ("wormhole", "worker"), ("exe", "worker")]
+PARTIES = ("program", "vCPUs", "QEMU", "relay", "worker")
 PARTS = (*record.PARTS, "wait")
 # Per cent of the time of API calls in the Wormhole paper's Neuron layer tests, by PARTS. GVirtuS'
 # notification stands as its switch.
@@ -98,7 +99,7 @@ def counted_rows(by_cpus):
                     continue
                 found = c.without_pause(way, kind)
                 yield [words, way_words, cpus, number(c.ticks(name)),
-                       *(number(max(0, found[w]), 2) for w in ("exits", "program", "VM", "relay", "worker"))]
+                       *(number(max(0, found[w]), 2) for w in ("exits", *PARTIES))]
 
 
 def parts_rows(c):
@@ -209,7 +210,7 @@ def emulated(cpus):
     return Counted(vmhost.run(f"bench-transports-{cpus}", "run", more=["layers.list"], host=["host.list", "layers.list"], cpus=cpus, emulated=True,
                               partly=True, timeout=1500, BACKEND="", args="kvm_intel.enable_apicv=0",
                               marks=bool(MARKED[cpus]), KINDS=" ".join(kinds),
-                              ROUNDS=f"{FEW},{pick(2 * FEW, MANY[cpus])},{MARKED[cpus]}",
+                              ROUNDS=f"{FEW[cpus]},{pick(2 * FEW[cpus], MANY[cpus])},{MARKED[cpus]}",
                               STEPS=2, LENET=LENET, ALEXNET=ALEXNET, CLIENT_MIB=256))
 
 
@@ -225,15 +226,17 @@ def section():
              "would be those of an emulator, so there are none."),
         "### Instructions, exits and wake-ups of a call",
         wrap("Measured: instructions by the clock of the program's CPU, which counts all that runs there meanwhile, "
-             f"also polling. Each figure is the difference between {FEW} calls and {MANY[2]} ({MANY[1]} with one CPU). "
+             f"also polling. Each figure is the difference between {FEW[2]} calls and {number(MANY[2])} ({FEW[1]} and "
+             f"{MANY[1]} with one CPU), behind as many as the fewer. "
              "Launches are posted over `shm` and `ring`. A pause is 5 ms, after which a worker that polls has gone to "
              "sleep; of calls after it only the call counts."),
         items("*Exits* are those of all VMs by KVM's own counters, with the host's timer in them.",
-              "The last columns say how often threads slept and were woken: the program's own; the VM's, which are "
-              "its vCPUs and QEMU's; the relay's; and the server's with its workers.",
+              "The last columns say how often threads slept and were woken: the program's own; those of VMs, which are "
+              "vCPUs and the rest of QEMU; the relay's; and the server's with its workers.",
+              "With two CPUs, the program or its vCPU has one of them and the worker the other.",
               "With one CPU, a VM that polls has it until the host's scheduler takes it away. `ring` and `shm` are "
               "made for hosts with a CPU to spare."),
-        table(["call", "way", "CPUs", "instructions", "exits", "program", "VM", "relay", "worker"],
+        table(["call", "way", "CPUs", "instructions", "exits", *PARTIES],
               counted_rows(by_cpus)),
         "### What a call is spent on, with two CPUs",
         wrap("Measured: medians of marked calls, instructions of both CPUs from the call to its return. *copy*, "

@@ -34,6 +34,7 @@ def counts(name, exits, **slept):
     for reading, calls in enumerate((0, 4, 18)):
         lines += f"exits {name} {1000 + 100 * reading + exits * calls}\n"
         lines += f"slept {name} qemu-system-x86 {50 + 7 * reading}\n"
+        lines += f"slept {name} CPU {60 + calls}\n"
         lines += f"slept {name} busybox {5000 * reading}\n"
         for who, each in slept.items():
             lines += f"slept {name} {NAMES[who]} {90 + each * calls}\n"
@@ -54,8 +55,8 @@ c = counted(SAID + counts("ring_null_null_call", 3, relay=2, worker=1) + counts(
 got = c.ticks("ring_null_null_call")
 ok(got == 100, "instructions_are_those_of_one_call", got)
 got = c.a_call("ring_null_null_call")
-ok(got["exits"] == 3 and got["VM"] == 0, "what_reading_costs_does_not_count", got)
-ok((got["program"], got["relay"], got["worker"]) == (1, 2, 1), "who_is_woken_is_told_apart", got)
+ok(got["exits"] == 3 and got["QEMU"] == 0, "what_reading_costs_does_not_count", got)
+ok((got["program"], got["vCPUs"], got["relay"], got["worker"]) == (1, 1, 2, 1), "who_is_woken_is_told_apart", got)
 got = c.without_pause("ring", transports.AFTER)
 ok((got["exits"], got["program"], got["relay"]) == (3, 1, 2), "of_calls_after_a_pause_only_the_call_counts", got)
 rows = list(transports.counted_rows({2: c}))
