@@ -142,6 +142,10 @@ class Polls:
         return []
 
 
+# Programs of the host that take no part, on a processor that the call leaves idle.
+UNRELATED = ("host", "?")
+
+
 class Call:
     """The counts of one marked call."""
 
@@ -156,6 +160,8 @@ class Call:
         for r in records:
             if r[0] == "I":
                 place = places.place(r)
+                if place == UNRELATED:
+                    continue
                 self.by_place[place] += 1
                 self.by_mode[place[0], "user" if r[1] else "kernel"] += 1
                 self.polls.update(polls.polled(r[2], r[4], place, r[3] == PAUSE))

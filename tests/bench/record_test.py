@@ -91,7 +91,7 @@ HOST_CODE = record.Maps([(0x6000, 0x7000, "wormhole-server"), (0x8000, 0x9000, "
 ROUND = run(0x1010, 2) + run(0x1018, 1, PAUSE)
 LOCAL = ([space(HOST)] + run(0x1000, 3) + run(record.KERNEL, 4, cpl=0) + ROUND * 5 + [space(HOST, WORKER_CR3, 1)]
          + run(0x6000, 5, cpu=1) + run(0x8000, 6, cpu=1) + run(0x4000, 7, cpu=1)
-         + run(record.KERNEL, 8, cpl=0, cpu=1) + run(0x1000, 1))
+         + run(record.KERNEL, 8, cpl=0, cpu=1) + [space(HOST, 0xa000, 1)] + run(0xb000, 99, cpu=1) + run(0x1000, 1))
 call = record.Call(LOCAL, CLIENT, None, HOST_CODE)
 got = record.breakdown(call, lambda world, name: (world, name) == ("host", "libcuda.so.1"))
 ok(got == {"copy": 24, "switch": 12, "FS/GS": 0, "handler": 13}, "worker_in_the_host_is_told_from_its_client", got)
