@@ -55,6 +55,15 @@ static u64 pairs(void)
 	return st.pairs;
 }
 
+/* How many have a pair of the server's. */
+static u64 attached(void)
+{
+	struct wh_host_stat st = {};
+
+	wh_stat(srv.vm.id, &st);
+	return st.attaches - st.detaches;
+}
+
 /* Also STAT takes the lock of a VM. */
 static bool taken_in_time(void)
 {
@@ -83,6 +92,7 @@ static void test_attach(void)
 	/* It has taken the pair, and waits. */
 	wh_ok(taken_in_time() && a.vcpu->running && handoff_in_time(),
 	      "nor_while_a_client_attaches_to_that_worker");
+	wh_eq(attached(), 2, "which_counts_as_attached_already");
 	wh_ok(wh_leaf(second, &a.as, 3, WH_LEAF_CONTINUE, 1, 0, 0, 0).rax == (u64)WH_EGONE,
 	      "who_has_not_attached_yet_cannot_use_the_pair");
 	wh_point("install", "go", 0);
@@ -166,6 +176,7 @@ static void test_taken(void)
 	wh_point("reserve", "go", 0);
 	wh_ok(held && wh_join(a.vcpu, 2) && a.vcpu->res.rax == (u64)WH_ENOENT && !pairs(),
 	      "pair_that_dies_then_is_not_attached");
+	wh_eq(attached(), 1, "and_does_not_count_any_more");
 	wh_worker_again(&wa);
 	wh_ok(!wh_attach(&a) && ends_in_time(&a, a.vcpu, 0, H_ADD), "and_the_next_one_is");
 }
@@ -175,7 +186,7 @@ int main(void)
 	wh_require_feature();
 	if (!wh_points_there())
 		wh_skip_all("needs CONFIG_KVM_WORMHOLE_TEST");
-	wh_plan(18);
+	wh_plan(20);
 	wh_watchdog(60);
 	wh_nslots = 2;
 	wh_server_create(&srv, 1);

@@ -11,6 +11,7 @@
 #define CLIENT		33	/* permissions outlive the tests before */
 #define SECOND_GPA	(WH_WINDOW_GPA + 0x10000000ULL)
 #define CALLS		1000
+#define NO_WINDOW	(~0U)		/* a worker has less */
 
 static struct wh_server srv[2];
 static struct wh_worker worker[2];
@@ -116,6 +117,12 @@ static void test_quota(void)
 	wh_client_as(&as, &client, 1);
 	client.as = as;
 	wh_eq(wh_attach(&client), WH_ENOMEM, "quota_of_one_server_is_used_up");
+	wh_eq(wh_allow(CLIENT, 1, NO_WINDOW, 1), 0, "permission_may_be_for_no_window");
+	client.part_mem = window[0] + WH_PART_SIZE;
+	wh_eq(wh_attach(&client), WH_EPERM, "by_which_nobody_attaches");
+	client.as = own;
+	wh_eq(calls_of(0), CALLS, "while_who_is_attached_goes_on_to_call");
+	client.as = as;
 	wh_eq(wh_allow(CLIENT, 1, 0, 2), 0, "it_is_raised");
 	client.part_mem = window[0] + WH_PART_SIZE;
 	wh_eq(wh_attach(&client), WH_OK, "and_the_other_servers_pairs_do_not_count");
@@ -140,7 +147,7 @@ int main(void)
 	int s;
 
 	wh_require_feature();
-	wh_plan(22);
+	wh_plan(25);
 	wh_watchdog(120);
 	for (s = 0; s < 2; s++) {
 		wh_server_create(&srv[s], 1 + s);
