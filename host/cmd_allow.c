@@ -124,7 +124,21 @@ int cmd_allow(int argc, char **argv)
 			 a.flags == WH_ALLOW_STRICT ? "ibpb" : "none");
 		return EXIT_FAILED;
 	}
-	return finish(rc, "allow", a.client_id);
+	if (rc)
+		return finish(rc, "allow", a.client_id);
+	rc = wh_registry_allow(&a);
+	if (rc)
+		wh_warn("cannot note the permission of VM %" PRIu64 " in /run/wormhole: %s; `wormhole server replace' will not move it",
+			(uint64_t)a.client_id, strerror(-rc));
+	return EXIT_DONE;
+}
+
+static int deny(int fd, uint64_t client)
+{
+	int rc = wh_control_deny(fd, client);
+
+	wh_registry_deny(client, 0);
+	return rc;
 }
 
 static int one_vm(const struct argp *argp, const char *what, int (*act)(int, uint64_t),
@@ -144,7 +158,7 @@ static int one_vm(const struct argp *argp, const char *what, int (*act)(int, uin
 
 int cmd_deny(int argc, char **argv)
 {
-	return one_vm(&deny_argp, "deny", wh_control_deny, argc, argv);
+	return one_vm(&deny_argp, "deny", deny, argc, argv);
 }
 
 int cmd_kill(int argc, char **argv)

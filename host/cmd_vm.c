@@ -618,7 +618,7 @@ static int start_vm(uint32_t role, const struct argp *argp, int argc, char **arg
 	return a.ring ? start_ring(&a) : start(&a);
 }
 
-static int server_start(int argc, char **argv)
+int wh_server_start(int argc, char **argv)
 {
 	return start_vm(WH_ROLE_SERVER, &server_argp, argc, argv);
 }
@@ -631,7 +631,9 @@ static int client_start(int argc, char **argv)
 int cmd_server(int argc, char **argv)
 {
 	static const struct command table[] = {
-		{ "start", server_start, "start a server VM" }, { NULL, NULL, NULL }
+		{ "start", wh_server_start, "start a server VM" },
+		{ "replace", wh_server_replace, "let another server VM take over from one" },
+		{ NULL, NULL, NULL }
 	};
 
 	return wh_command_dispatch(table, argv[0], argc, argv);

@@ -43,7 +43,7 @@ static const struct command commands[] = {
 	{ "tenant", cmd_tenant, "make, remove and list tenants" },
 	{ "cdi", cmd_cdi, "let containers be a tenant's clients" },
 	{ "image", cmd_image, "make the image of a server VM with a GPU" },
-	{ "server", cmd_server, "start a server VM" },
+	{ "server", cmd_server, "start or replace a server VM" },
 	{ "client", cmd_client, "start a client VM" },
 	{ "xml", cmd_xml, "print a server or client VM as a domain of libvirt" },
 	{ "allow", cmd_allow, "let a client VM attach to a server VM" },

@@ -4,6 +4,8 @@
  * role, pid, start time of the process and name of the VM, then the file of its console.
  * This is only a hint; the kernel decides. A reader removes the files of dead processes.
  * The start time reveals a pid that was used again.
+ *
+ * And what client VMs are allowed: CLIENT-SERVER.allow has window, pairs and barrier.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "wormhole.h"
@@ -58,16 +61,22 @@ static unsigned long long start_time(pid_t pid)
 	return ticks;
 }
 
+/* Makes a file of the folder. Returns NULL with errno. */
+static FILE *note(const char *path)
+{
+	if (mkdir(REGISTRY, 0755) && errno != EEXIST)
+		return NULL;
+	return fopen(path, "we");
+}
+
 int wh_registry_add(const struct wh_vm *vm)
 {
 	char path[64];
 	FILE *f;
 	int rc;
 
-	if (mkdir(REGISTRY, 0755) && errno != EEXIST)
-		return -errno;
 	path_of(vm->id, path);
-	f = fopen(path, "we");
+	f = note(path);
 	if (!f)
 		return -errno;
 	rc = fprintf(f, "%u %d %llu %s\n%s\n", vm->role, vm->pid, start_time(vm->pid),
@@ -125,6 +134,27 @@ int wh_registry_list(struct wh_vm *vms, int max)
 	return n;
 }
 
+bool wh_registry_find(uint64_t id, struct wh_vm *vm)
+{
+	return read_living(id, vm);
+}
+
+/* The process may end, and its number be another's, before it is open: so look again then. */
+int wh_registry_open(uint64_t id, struct wh_vm *vm)
+{
+	int fd, rc = -ESRCH;
+
+	if (!read_living(id, vm))
+		return rc;
+	fd = (int)syscall(SYS_pidfd_open, vm->pid, 0);
+	if (fd < 0)
+		return -errno;
+	if (read_living(id, vm))
+		return fd;
+	close(fd);
+	return rc;
+}
+
 int wh_registry_console(uint64_t id, char *path, size_t size)
 {
 	char file[64], line[256];
@@ -143,4 +173,94 @@ int wh_registry_console(uint64_t id, char *path, size_t size)
 	fclose(f);
 	path[strcspn(path, "\n")] = 0;
 	return path[0] ? 0 : -ENODATA;
+}
+
+/* --- Permissions -------------------------------------------------------------- */
+
+static void allow_path(uint64_t client, uint64_t server, char path[96])
+{
+	snprintf(path, 96, REGISTRY "/%" PRIu64 "-%" PRIu64 ".allow", client, server);
+}
+
+int wh_registry_allow(const struct wh_host_allow *a)
+{
+	char path[96];
+	FILE *f;
+	int rc;
+
+	allow_path(a->client_id, a->server_id, path);
+	f = note(path);
+	if (!f)
+		return -errno;
+	rc = fprintf(f, "%u %u %u\n", a->window, a->max_pairs, a->flags);
+	return fclose(f) || rc < 0 ? -EIO : 0;
+}
+
+/* Is this the file of a permission? Fills in whose. */
+static bool is_allow(const char *name, struct wh_host_allow *a)
+{
+	unsigned long long client, server;
+	int end = 0;
+
+	*a = (struct wh_host_allow){ 0 };
+	if (sscanf(name, "%llu-%llu.allow%n", &client, &server, &end) != 2 || !end || name[end])
+		return false;
+	a->client_id = client;
+	a->server_id = server;
+	return true;
+}
+
+static bool read_allow(struct wh_host_allow *a)
+{
+	char path[96];
+	int fields;
+	FILE *f;
+
+	allow_path(a->client_id, a->server_id, path);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	fields = fscanf(f, "%u %u %u", &a->window, &a->max_pairs, &a->flags);
+	fclose(f);
+	return fields == 3;
+}
+
+static int by_client(const void *a, const void *b)
+{
+	const struct wh_host_allow *x = a, *y = b;
+
+	return (x->client_id > y->client_id) - (x->client_id < y->client_id);
+}
+
+int wh_registry_allowed(uint64_t server, struct wh_host_allow *list)
+{
+	DIR *d = opendir(REGISTRY);
+	struct dirent *e;
+	int n = 0;
+
+	while (d && n < WH_REGISTRY_ALLOWS && (e = readdir(d)))
+		n += is_allow(e->d_name, &list[n]) && list[n].server_id == server &&
+		     read_allow(&list[n]);
+	if (d)
+		closedir(d);
+	qsort(list, n, sizeof(*list), by_client);
+	return n;
+}
+
+void wh_registry_deny(uint64_t client, uint64_t server)
+{
+	DIR *d = opendir(REGISTRY);
+	struct wh_host_allow a;
+	struct dirent *e;
+	char path[96];
+
+	while (d && (e = readdir(d))) {
+		if (!is_allow(e->d_name, &a) || (client && a.client_id != client) ||
+		    (server && a.server_id != server))
+			continue;
+		allow_path(a.client_id, a.server_id, path);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
 }

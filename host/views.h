@@ -91,6 +91,11 @@ bool wh_vm_window(const char *name, uint64_t *id, int *window);
 /* Return the number of windows found, or -1 after a message. */
 int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room);
 int wh_vm_tenants_all(struct wh_tenant_view *out, int room);
+/*
+ * Counts a server VM's windows, and their living workers. Returns -1 with the reason if it does
+ * not answer, and 0 for windows of so many workers that they are no tenants.
+ */
+int wh_vm_windows(const struct wh_vm *vm, unsigned int *workers, char *why, size_t size);
 /* Changes limits. Returns the command's exit status. */
 int wh_vm_limit(const char *name, const struct wh_limit_list *list);
 

@@ -290,19 +290,6 @@ static int look(const struct wh_vm *vm, int wanted, struct patience *p,
 	return why[0] ? -1 : n;
 }
 
-static bool find_vm(uint64_t id, struct wh_vm *vm)
-{
-	static struct wh_vm vms[MAX_VMS];
-	int n = wh_registry_list(vms, MAX_VMS), i;
-
-	for (i = 0; i < n; i++)
-		if (vms[i].id == id) {
-			*vm = vms[i];
-			return true;
-		}
-	return false;
-}
-
 bool wh_is_window(const char *name)
 {
 	return *name >= '0' && *name <= '9';
@@ -350,13 +337,26 @@ int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room)
 		wh_error("'%s' is no window such as 1/window0", name);
 		return -1;
 	}
-	if (!find_vm(id, &vm)) {
+	if (!wh_registry_find(id, &vm)) {
 		wh_error("VM %" PRIu64 ": `wormhole' has not started it, or it has ended", id);
 		return -1;
 	}
 	n = look(&vm, window, &p, out, room, why, sizeof(why));
 	if (n < 0)
 		wh_error("%s: %s", name, why);
+	return n;
+}
+
+int wh_vm_windows(const struct wh_vm *vm, unsigned int *workers, char *why, size_t size)
+{
+	struct wh_tenant_view *v = wh_must(calloc(WH_CHANNEL_WINDOWS, sizeof(*v)));
+	struct patience p = patience(GLANCE_S, NULL);
+	int n = look(vm, -1, &p, v, WH_CHANNEL_WINDOWS, why, size), i;
+
+	*workers = 0;
+	for (i = 0; i < n; i++)
+		*workers += v[i].workers;
+	free(v);
 	return n;
 }
 

@@ -127,6 +127,21 @@ int wh_registry_list(struct wh_vm *vms, int max);
 int wh_registry_console(uint64_t id, char *path, size_t size);
 /* Returns the path where QEMU listens for requests to a server VM's supervisor. */
 void wh_registry_channel(uint64_t id, char *path, size_t size);
+/* Finds a living VM. */
+bool wh_registry_find(uint64_t id, struct wh_vm *vm);
+/* Returns a descriptor of a living VM's process, or -errno. */
+int wh_registry_open(uint64_t id, struct wh_vm *vm);
+
+/* The window of a permission that lasts for the attached programs alone: no worker serves it. */
+#define WH_NO_WINDOW		UINT32_MAX
+#define WH_REGISTRY_ALLOWS	512
+
+/* Notes a permission, which the kernel has but does not show. Returns 0 or -errno. */
+int wh_registry_allow(const struct wh_host_allow *a);
+/* Forgets those to a client VM, or to a server VM; 0: any. */
+void wh_registry_deny(uint64_t client, uint64_t server);
+/* Lists those to a server VM, at most WH_REGISTRY_ALLOWS. Returns their number. */
+int wh_registry_allowed(uint64_t server, struct wh_host_allow *list);
 
 /* --- commands ----------------------------------------------------------------- */
 
@@ -149,6 +164,8 @@ int cmd_server(int argc, char **argv);
 int cmd_client(int argc, char **argv);
 int cmd_xml(int argc, char **argv);
 int cmd_allow(int argc, char **argv);
+int wh_server_start(int argc, char **argv);
+int wh_server_replace(int argc, char **argv);
 int cmd_deny(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_stat(int argc, char **argv);

@@ -5,7 +5,8 @@
  * device is not there), `old' (it has another ABI), `denied' (the caller lacks a
  * capability) or `taken' (the id is another VM's). VMs of tests are not noted in
  * /run/wormhole, but in FAKE_RUN, if it is set. Each VM has counters that go up at each
- * look. Every change of the host is a line in FAKE_LOG.
+ * look. Every change of the host is a line in FAKE_LOG. The file FAKE_ATTACHED has the number
+ * of programs that are attached. With FAKE_BUSY no worker waits for one.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -94,6 +95,13 @@ int access(const char *path, int mode)
 	return (int)syscall(SYS_faccessat, AT_FDCWD, elsewhere(path, buf), mode);
 }
 
+int unlink(const char *path)
+{
+	char buf[512];
+
+	return (int)syscall(SYS_unlink, elsewhere(path, buf));
+}
+
 int connect(int fd, const struct sockaddr *to, socklen_t size)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -106,11 +114,26 @@ int connect(int fd, const struct sockaddr *to, socklen_t size)
 	return (int)syscall(SYS_connect, fd, &a, sizeof(a));
 }
 
+static unsigned int attached(void)
+{
+	const char *file = getenv("FAKE_ATTACHED");
+	FILE *f = file ? fopen(file, "re") : NULL;
+	unsigned int n = 0;
+
+	if (f && fscanf(f, "%u", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 static int show(struct wh_host_stat *s)
 {
 	static unsigned int looks;
 
 	looks++;
+	s->detaches = 5 - attached();
+	s->parked = getenv("FAKE_BUSY") ? 0 : 16;
 	s->role = s->vm_id == 1 ? WH_ROLE_SERVER : WH_ROLE_CLIENT;
 	s->pairs = 4;
 	s->attaches = 5;

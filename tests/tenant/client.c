@@ -16,6 +16,7 @@
  *   create=FILE  makes 64 MiB by cuMemCreate and exports them: FILE gets what is in the descriptor
  *   import=FILE  imports such a file; `map` maps it and releases the handle, `unmap` ends that
  *   info         prints total and free memory as CUDA tells it
+ *   driver       prints the driver's version
  *   context      makes a second context current; `first` makes the first one current again,
  *                `destroy` ends the second one
  *   ready        prints "ready"
@@ -236,6 +237,15 @@ static void await_end(void)
 		;
 }
 
+static void driver(void)
+{
+	int version = 0;
+
+	cuDriverGetVersion(&version);
+	printf("driver %d\n", version);
+	fflush(stdout);
+}
+
 /* Returns 1 for an error that the word meant. */
 static int act(const char *word)
 {
@@ -288,6 +298,8 @@ static int act(const char *word)
 		cuEventDestroy(event[--events]);
 	if (!strcmp(word, "info"))
 		info();
+	else if (!strcmp(word, "driver"))
+		driver();
 	else if (!strcmp(word, "line"))
 		await_line();
 	else if (!strcmp(word, "wait"))
