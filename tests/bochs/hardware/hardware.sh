@@ -19,6 +19,7 @@ need_built "$WH_BUILD/examples/shared/vectorAdd"
 cat >"$out/job/tests/wormhole_broken_test" <<'TEST'
 #!/bin/sh
 echo "not ok 1 - it_works"
+echo "# cost broken 1 ns 2"
 exit 1
 TEST
 chmod 755 "$out/job/tests/wormhole_broken_test"
@@ -42,7 +43,7 @@ figures() {
 COSTS="two_rdtsc hypercall vmfunc_there_and_back null_call system_call_by_the_gate
 	system_call_by_handoff null_call_with_exits page_of_a_first_take attach_and_first_call"
 
-plan 11
+plan 12
 sed 's/^/# /' "$out/job.log"
 is steps_come_to_their_end "$(tail -n1 "$out/data")" end
 is kernel_log_of_the_host_is_clean "$(grep host_kernel_log_is_clean "$out/job.log")" ""
@@ -58,6 +59,7 @@ failed no_pml selftest broken"
 # shellcheck disable=SC2086
 ok costs_are_there_in_each_setting eval "figures cost default $(echo $COSTS) &&
 	figures cost no_pml $(echo $COSTS)"
+is costs_are_those_of_one_selftest "$(lines "cost default broken")" ""
 ok marked_calls_are_there figures bench default rdtsc_pair getpid cpuid_hypercall wrfsbase_16 \
 	vmfunc_null_null_call vmfunc_launch vmfunc_copy_to_device vmfunc_copy_to_host
 is demo_program_is_right_in_both_forms "$(rest_of "demo result")" "static/vectorAdd 0
