@@ -116,7 +116,8 @@ struct client *add(int tenant, unsigned int percent,
 	c->s.nslots = 1;
 	sim_driver(&c->s.drv);
 	c->tenant = tenant;
-	c->turns = (struct wh_turns){ .board = &board, .own = &seat[tenant], .seat = tenant };
+	c->turns = (struct wh_turns){ .board = &board, .own = &seat[tenant], .seat = tenant,
+				      .limits = &c->limits };
 	board.seat[tenant].tenant_id = tenant + 1;
 	board.top = SIM_PROCESSES;
 	c->s.limits = (struct wh_limits) {
