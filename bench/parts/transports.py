@@ -229,7 +229,7 @@ def section():
              f"also polling. Each figure is the difference between {FEW[2]} calls and {number(MANY[2])} ({FEW[1]} and "
              f"{MANY[1]} with one CPU), behind as many as the fewer. "
              "Launches are posted over `shm` and `ring`. A pause is 5 ms, after which a worker that polls has gone to "
-             "sleep; of calls after it only the call counts."),
+             "sleep; of calls after it, an eighth as many, only the call counts."),
         items("*Exits* are those of all VMs by KVM's own counters, with the host's timer in them.",
               "The last columns say how often threads slept and were woken: the program's own; those of VMs, which are "
               "vCPUs and the rest of QEMU; the relay's; and the server's with its workers.",
