@@ -53,12 +53,16 @@ static inline int bench_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static inline double bench_median(struct bench *b)
+{
+	qsort(b->sample, b->n, sizeof(*b->sample), bench_compare);
+	return b->sample[b->n / 2];
+}
+
 static inline double bench_report(struct bench *b)
 {
-	double median;
+	double median = bench_median(b);
 
-	qsort(b->sample, b->n, sizeof(*b->sample), bench_compare);
-	median = b->sample[b->n / 2];
 	printf("bench %s %s %u %.10g %.10g %.10g\n", b->name, b->unit, b->n, b->sample[0],
 	       median, b->sample[b->n - 1]);
 	fflush(stdout);

@@ -174,20 +174,23 @@ static long times_slept(void)
 	return u.ru_nvcsw;
 }
 
-/* Prints the calls, their ticks, and how often this process has slept meanwhile. */
+/* Prints the calls, their ticks, how often this process has slept meanwhile, and the median. */
 static void round_of(const char *name, void (*before)(void), void (*call)(void), unsigned int n)
 {
 	long slept = times_slept();
 	unsigned int i;
-	uint64_t t, ticks = 0;
+	uint64_t t;
 
+	bench_start(&bench, name, "instructions");
 	for (i = 0; i < n; i++) {
 		before();
 		t = bench_tsc();
 		call();
-		ticks += bench_tsc() - t;
+		bench_add(&bench, (double)(bench_tsc() - t));
 	}
-	printf("ran %s %u %llu %ld\n", name, n, (unsigned long long)ticks, times_slept() - slept);
+	slept = times_slept() - slept;
+	printf("ran %s %u %llu %ld %.0f\n", name, n, (unsigned long long)bench.sum, slept,
+	       bench_median(&bench));
 	pause_in(name);
 }
 
@@ -200,6 +203,9 @@ static void marked(const char *name, void (*before)(void), void (*call)(void))
 
 	printf("marked %s %lu\n", name, what);
 	fflush(stdout);
+	/* The other side may have gone to sleep in the pause. */
+	for (i = 0; before == nothing && i < rounds.few; i++)
+		call();
 	for (i = 0; i < rounds.marked; i++) {
 		before();
 		begin(what);
@@ -348,7 +354,9 @@ int main(int argc, char **argv)
 {
 	const char *text = getenv("WH_ROUNDS");
 
-	if (text && sscanf(text, "%u,%u,%u", &rounds.few, &rounds.many, &rounds.marked) != 3)
+	if (text && (sscanf(text, "%u,%u,%u", &rounds.few, &rounds.many, &rounds.marked) != 3 ||
+		     rounds.few < PAUSE_PART || rounds.many < rounds.few ||
+		     rounds.many > BENCH_SAMPLES))
 		return usage();
 	if (argc == 2 && !strcmp(argv[1], "baseline"))
 		return baseline();

@@ -40,10 +40,10 @@ done
 
 # rounds gives three kinds of calls a line for each of three pauses: with fewer they would end early.
 rounds() {
-	in_world shm shared env WH_ROUNDS=4,8,0 timeout 20 "$bench/stages" cuda some >"$world_dir/said" 2>"$world_dir/err" <<-END
+	in_world shm shared env WH_ROUNDS=8,16,0 timeout 20 "$bench/stages" cuda some >"$world_dir/said" 2>"$world_dir/err" <<-END
 		$(yes go | head -n 9)
 	END
-	[ "$(sed -n 's/^ran some_launch \([0-9]*\) .*/\1/p' "$world_dir/said" | xargs)" = "4 8" ] &&
+	[ "$(sed -n 's/^ran some_launch \([0-9]*\) .*/\1/p' "$world_dir/said" | xargs)" = "8 16" ] &&
 		[ "$(grep -c '^paused some_copy_to_host$' "$world_dir/said")" = 3 ]
 }
 ok rounds_of_calls_pause_before_between_and_behind rounds
