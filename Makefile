@@ -247,7 +247,7 @@ style: deps
 		$(MAKE) $(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
 	$(Q)tools/style.sh
 
-KEEP := kernel bochs-3.0 nvcc headers promtool runtimes clients
+KEEP := kernel bochs-3.0 nvcc headers promtool runtimes clients kubernetes-schemas
 clean:
 	$(Q)find $(O) -mindepth 1 -maxdepth 1 $(KEEP:%=! -name %) -exec rm -rf {} +
 

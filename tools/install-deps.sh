@@ -4,8 +4,8 @@
 # build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`, `hardware`: those above
 # its line; `deb`: those of shm and its own), NVIDIA's compiler (get-nvcc.sh) and headers
 # (get-headers.sh; the demo and the image for hardware need none), and for `all` promtool (get-promtool.sh), static runtimes
-# of other versions (get-runtimes.sh) and Python packages (get-clients.sh). If nothing is missing,
-# it ends quickly.
+# of other versions (get-runtimes.sh), Python packages (get-clients.sh) and Kubernetes' schemas
+# (get-kubernetes.sh). If nothing is missing, it ends quickly.
 # `--list` only names the missing packages; `none` installs no packages.
 set -eu
 
@@ -81,3 +81,4 @@ case $group in demo | hardware) ;; *) "$here/get-headers.sh" ;; esac
 [ "$group" != all ] || "$here/get-promtool.sh"
 [ "$group" != all ] || "$here/get-runtimes.sh"
 [ "$group" != all ] || "$here/get-clients.sh"
+[ "$group" != all ] || "$here/get-kubernetes.sh"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the driver asks of the API server: claims, and its own node's ResourceSlice.
+
+Objects are plain dictionaries, since the client of Debian 12 is older than resource.k8s.io/v1.
+"""
+import claims
+import kubernetes
+import urllib3
+from tenants import Refused
+
+GROUP = ('resource.k8s.io', 'v1')
+TIMEOUT_S = 20
+MIB = 1 << 20
+
+
+def device(d):
+    """A device of a slice. Memory and share of time are given out in parts; who asks for none has all."""
+    memory = d['memory'] // MIB
+    return {
+        'name': claims.device_name(d),
+        'allowMultipleAllocations': True,
+        'attributes': {'uuid': {'string': d['uuid']}, 'productName': {'string': d['name'][:64]},
+                       'sms': {'int': d['sms']}},
+        'capacity': {
+            'memory': {'value': f'{memory}Mi', 'requestPolicy': {
+                'default': f'{memory}Mi', 'validRange': {'min': '1Mi', 'step': '1Mi', 'max': f'{memory}Mi'}}},
+            'share': {'value': '100', 'requestPolicy': {
+                'default': '100', 'validRange': {'min': '1', 'step': '1', 'max': '100'}}},
+        },
+    }
+
+
+class Cluster:
+    def __init__(self, node):
+        self.node = node
+        self.slice = f'{node}-{claims.DRIVER}'
+        self.objects = kubernetes.client.CustomObjectsApi()
+        self.nodes = kubernetes.client.CoreV1Api()
+
+    @staticmethod
+    def call(function, *args, missing=False):
+        """With `missing`, an object that is not there is None."""
+        try:
+            return function(*args, _request_timeout=TIMEOUT_S)
+        except kubernetes.client.ApiException as e:
+            if missing and e.status == 404:
+                return None
+            raise Refused(f'the API server says {e.status} {e.reason}: {(e.body or "")[:300]}') from e
+        except urllib3.exceptions.HTTPError as e:
+            raise Refused(f'the API server does not answer: {e}') from e
+
+    def claim(self, namespace, name):
+        return self.call(self.objects.get_namespaced_custom_object, *GROUP, namespace, 'resourceclaims', name)
+
+    def publish(self, devices):
+        """Brings the node's slice to these devices. It goes with its node."""
+        wanted = {'driver': claims.DRIVER, 'nodeName': self.node, 'devices': [device(d) for d in devices]}
+        found = self.call(self.objects.get_cluster_custom_object, *GROUP, 'resourceslices', self.slice, missing=True)
+        pool = {'name': self.node, 'resourceSliceCount': 1}
+        if not found:
+            node = self.call(self.nodes.read_node, self.node)
+            owner = {'apiVersion': 'v1', 'kind': 'Node', 'name': self.node, 'uid': node.metadata.uid}
+            self.call(self.objects.create_cluster_custom_object, *GROUP, 'resourceslices', {
+                'apiVersion': '/'.join(GROUP), 'kind': 'ResourceSlice',
+                'metadata': {'name': self.slice, 'ownerReferences': [owner]},
+                'spec': {**wanted, 'pool': {**pool, 'generation': 1}}})
+            return
+        generation = found['spec']['pool']['generation']
+        if found['spec'] != {**wanted, 'pool': {**pool, 'generation': generation}}:
+            found['spec'] = {**wanted, 'pool': {**pool, 'generation': generation + 1}}
+            self.call(self.objects.replace_cluster_custom_object, *GROUP, 'resourceslices', self.slice, found)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two gRPC interfaces that a kubelet calls: registration, and the DRA driver's own."""
+import os
+import sys
+from concurrent import futures
+
+import dra_pb2 as dra
+import grpc
+import registration_pb2 as registration
+from claims import DRIVER
+from tenants import Refused
+
+CALLS = 4   # at once; the driver makes them one after the other
+
+
+def handler(descriptor, methods):
+    """A service of these methods, whose messages' types the description has."""
+    def of(name):
+        method = descriptor.methods_by_name[name]
+        return grpc.unary_unary_rpc_method_handler(
+            methods[name], request_deserializer=method.input_type._concrete_class.FromString,
+            response_serializer=method.output_type._concrete_class.SerializeToString)
+    return grpc.method_handlers_generic_handler(descriptor.full_name, {m: of(m) for m in methods})
+
+
+def for_each(request, answer, do):
+    """Answers each claim for itself: one that fails does not keep others back."""
+    for c in request.claims:
+        try:
+            answer.claims[c.uid].MergeFrom(do(c))
+        except Refused as e:
+            answer.claims[c.uid].error = str(e)
+            print(f'wormhole: warn: claim {c.namespace}/{c.name}: {e}', file=sys.stderr, flush=True)
+    return answer
+
+
+def dra_service(driver):
+    def prepare(request, _):
+        return for_each(request, dra.NodePrepareResourcesResponse(), lambda c: dra.NodePrepareResourceResponse(
+            devices=[dra.Device(**d) for d in driver.prepare(c.namespace, c.name, c.uid)]))
+
+    def one_back(c):
+        driver.unprepare(c.uid)
+        return dra.NodeUnprepareResourceResponse()
+
+    def unprepare(request, _):
+        return for_each(request, dra.NodeUnprepareResourcesResponse(), one_back)
+
+    return handler(dra.DESCRIPTOR.services_by_name['DRAPlugin'],
+                   {'NodePrepareResources': prepare, 'NodeUnprepareResources': unprepare})
+
+
+def registration_service(endpoint):
+    def info(_, __):
+        return registration.PluginInfo(type='DRAPlugin', name=DRIVER, endpoint=endpoint,
+                                       supported_versions=['v1.DRAPlugin'])
+
+    def status(request, _):
+        if not request.plugin_registered:
+            print(f'wormhole: error: the kubelet does not take the driver: {request.error}', file=sys.stderr,
+                  flush=True)
+        return registration.RegistrationStatusResponse()
+
+    return handler(registration.DESCRIPTOR.services_by_name['Registration'],
+                   {'GetInfo': info, 'NotifyRegistrationStatus': status})
+
+
+def listen(path, service):
+    """Serves at a socket that root alone may open. It replaces that of a driver that was killed."""
+    server = grpc.server(futures.ThreadPoolExecutor(CALLS))
+    server.add_generic_rpc_handlers((service,))
+    mask = os.umask(0o077)
+    made = server.add_insecure_port('unix:' + path)
+    os.umask(mask)
+    if not made:
+        raise SystemExit(f'wormhole: error: no socket can be made at {path}')
+    server.start()
+    return server
+
+
+def serve(driver, kubelet):
+    """The driver's socket first, since the kubelet calls it as soon as it sees the other."""
+    folder = os.path.join(kubelet, 'plugins', DRIVER)
+    endpoint = os.path.join(folder, 'dra.sock')
+    return [listen(endpoint, dra_service(driver)),
+            listen(os.path.join(kubelet, 'plugins_registry', DRIVER + '-reg.sock'), registration_service(endpoint))]

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node's Wormhole server: its devices, and the tenants of claims with their specifications."""
+import json
+import os
+import socket
+import subprocess
+
+TIMEOUT_S = 30
+PACKET = 65536      # WH_CONTROL_PACKET
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; the text is for the user."""
+
+
+class Server:
+    def __init__(self, folder, cdi_folder):
+        self.folder = folder
+        self.cdi_folder = cdi_folder
+
+    def ask(self, op, **members):
+        """One request to the control socket (docs/tenants.md)."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+                s.settimeout(TIMEOUT_S)
+                s.connect(os.path.join(self.folder, 'control.sock'))
+                s.send(json.dumps({'op': op, **members}).encode())
+                answer = json.loads(s.recv(PACKET) or b'{"error": "it closed the connection"}')
+        except (OSError, ValueError) as e:
+            raise Refused(f'no Wormhole server answers at {self.folder}: {e}; '
+                          'start it by `wormhole serve --daemon`') from e
+        if answer.get('ok') is not True:
+            raise Refused(f'the Wormhole server refused {op!r}: {answer.get("error", "without a reason")}')
+        return answer
+
+    def command(self, *words):
+        """Runs `wormhole WORDS...` for this server, and returns what it prints."""
+        try:
+            done = subprocess.run(['wormhole', *words, '--dir', self.folder], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=2 * TIMEOUT_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as e:
+            raise Refused(f'`wormhole {words[0]}` did not run to its end: {e}') from e
+        if done.returncode:
+            raise Refused(f'`wormhole {" ".join(words)}` failed: {done.stderr.strip()[-400:]}')
+        return done.stdout.strip()
+
+    def info(self):
+        return self.ask('info')
+
+    def tenants(self):
+        return {t['tenant'] for t in self.ask('list')['tenants']}
+
+    def create(self, name, tenant):
+        """Makes the tenant that claims.read() describes; it outlives the server."""
+        places = {d['uuid']: i for i, d in enumerate(self.info()['devices'])}
+        for uuid in tenant['limits']:
+            if uuid not in places:
+                raise Refused(f'the Wormhole server has no device {uuid} now')
+        self.ask('create', tenant=name, keep=True, uid=tenant['user'], devices=list(tenant['limits']),
+                 limits=[{'device': places[uuid], **has} for uuid, has in tenant['limits'].items()])
+
+    def specify(self, name):
+        """Writes the specification for containers, and returns the name of its device."""
+        return self.command('cdi', name, '--cdi-dir', self.cdi_folder)
+
+    def delete(self, name):
+        """Ends the tenant with its programs. Its specification goes with it. Returns when all is gone."""
+        self.command('tenant', 'delete', name, '--force')
