@@ -120,7 +120,7 @@ def read(claim, devices):
     limits, answer, users = {}, [], set()
     for r in ours:
         if r.get('adminAccess'):
-            raise Refused(f'request {r["request"]}: there is no adminAccess to {DRIVER}; use `wormhole top`')
+            raise Refused(f'request {r["request"]}: there is no adminAccess to {DRIVER}; use `wormhole top\'')
         if r['device'] not in known:
             raise Refused(f'device {r["device"]!r} is none of this server\'s: {", ".join(known)}')
         config = configured(allocation, r['request'])

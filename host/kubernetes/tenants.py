@@ -28,7 +28,7 @@ class Server:
                 answer = json.loads(s.recv(PACKET) or b'{"error": "it closed the connection"}')
         except (OSError, ValueError) as e:
             raise Refused(f'no Wormhole server answers at {self.folder}: {e}; '
-                          'start it by `wormhole serve --daemon`') from e
+                          'start it by `wormhole serve --daemon\'') from e
         if answer.get('ok') is not True:
             raise Refused(f'the Wormhole server refused {op!r}: {answer.get("error", "without a reason")}')
         return answer
@@ -39,9 +39,9 @@ class Server:
             done = subprocess.run(['wormhole', *words, '--dir', self.folder], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=2 * TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as e:
-            raise Refused(f'`wormhole {words[0]}` did not run to its end: {e}') from e
+            raise Refused(f'`wormhole {words[0]}\' did not run to its end: {e}') from e
         if done.returncode:
-            raise Refused(f'`wormhole {" ".join(words)}` failed: {done.stderr.strip()[-400:]}')
+            raise Refused(f'`wormhole {" ".join(words)}\' failed: {done.stderr.strip()[-400:]}')
         return done.stdout.strip()
 
     def info(self):

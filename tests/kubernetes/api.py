@@ -4,7 +4,7 @@
 
 It takes no object that does not validate, strictly, by Kubernetes' published schemas
 (tools/get-kubernetes.sh), and writes FOLDER/kubeconfig when it answers. While FOLDER/away exists it
-answers 503.
+answers 503. FOLDER/asked has the number of times that slices were asked for.
 """
 import http.server
 import json
@@ -17,6 +17,7 @@ import jsonschema
 SCHEMAS = os.path.join(os.environ['WH_BUILD'], 'kubernetes-schemas', '_definitions.json')
 GROUP = '/apis/resource.k8s.io/v1/'
 KINDS = {'resourceclaims': 'ResourceClaim', 'resourceslices': 'ResourceSlice', 'deviceclasses': 'DeviceClass'}
+asked = 0
 objects = {'/api/v1/nodes/n1': {'apiVersion': 'v1', 'kind': 'Node',
                                 'metadata': {'name': 'n1', 'uid': '0d9c7d0e-1111-4222-8333-444455556666'}}}
 
@@ -37,6 +38,16 @@ def faults(path, o):
         yield f'apiVersion and kind are {o.get("apiVersion")}, {o.get("kind")}'
     for e in VALIDATORS[plural].iter_errors(o):
         yield f'{"/".join(map(str, e.absolute_path))}: {e.message}'
+
+
+def count():
+    """Counts what the driver's client has asked; the file is replaced, since the test reads it meanwhile."""
+    global asked
+    asked += 1
+    new = os.path.join(FOLDER, 'asked.new')
+    with open(new, 'w', encoding='ascii') as f:
+        f.write(str(asked))
+    os.rename(new, os.path.join(FOLDER, 'asked'))
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -73,6 +84,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return False
 
     def do_GET(self):
+        if '/resourceslices/' in self.path and self.headers['User-Agent'].startswith('OpenAPI-Generator'):
+            count()
         if self.known():
             self.answer(200, objects[self.path])
 

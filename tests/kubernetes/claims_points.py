@@ -78,7 +78,7 @@ point('claim_without_our_device', read([]), 'the claim has no allocated device o
 point('device_that_the_server_does_not_have', read([result('gpu-x')]),
       "device 'gpu-x' is none of this server's: gpu-aaaa0000, gpu-aaaa0001")
 point('admin_access', read([result(adminAccess=True)]),
-      'request gpu: there is no adminAccess to gpu.wormhole.invalid; use `wormhole top`')
+      'request gpu: there is no adminAccess to gpu.wormhole.invalid; use `wormhole top\'')
 point('more_of_a_device_than_there_is', read([result(share='60'), result(share='60')]),
       'the claim has more than device gpu-aaaa0000 has')
 point('two_users', read([result(request='a'), result(request='b')], config(requests=['a'], user=5)),

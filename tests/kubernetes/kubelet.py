@@ -4,9 +4,9 @@
 
 kubelet.py FOLDER register                       prints what the driver says that it is
 kubelet.py FOLDER prepare|unprepare UID[=NAME]... prints the answer for each claim, a line of JSON
-kubelet.py FOLDER claim UID [CAPACITY=VALUE...] [class:KEY=VALUE...] [claim:KEY=VALUE...]
+kubelet.py FOLDER claim UID [CAPACITY=VALUE...] [class:KEY=VALUE...] [claim:KEY=VALUE...] [device=NAME]
                                                   makes an allocated claim in the cluster
-kubelet.py FOLDER show PATH                       prints an object of the cluster
+kubelet.py FOLDER METHOD PATH                     prints an object of the cluster; a body is standard input
 FOLDER has `kubelet', the kubelet's folder, and `kubeconfig'. A claim's name is its UID unless said.
 """
 import json
@@ -68,9 +68,9 @@ class Kubelet:
         except urllib.error.HTTPError as e:
             raise SystemExit(f'{e.code}: {json.load(e)["message"]}') from e
 
-    def claim(self, uid, capacity, config, results=None):
-        """Makes a claim that the scheduler has allocated: by default one part of softgpu's device."""
-        share = {'request': 'gpu', 'driver': DRIVER, 'pool': 'n1', 'device': SOFTGPU,
+    def claim(self, uid, capacity, config, device=SOFTGPU):
+        """Makes a claim that the scheduler has allocated: a part of a device."""
+        share = {'request': 'gpu', 'driver': DRIVER, 'pool': 'n1', 'device': device,
                  'shareID': '11112222-3333-4444-8555-666677778888', 'consumedCapacity': capacity}
         entries = [{'source': source, 'opaque': {'driver': DRIVER, 'parameters': {
             'apiVersion': DRIVER + '/v1', 'kind': 'Tenant', **said}}} for source, said in config]
@@ -79,7 +79,7 @@ class Kubelet:
             'metadata': {'name': uid, 'namespace': 'team', 'uid': uid},
             'spec': {'devices': {'requests': [{'name': 'gpu', 'exactly': {
                 'deviceClassName': DRIVER, 'capacity': {'requests': capacity}}}]}},
-            'status': {'allocation': {'devices': {'results': results or [share], 'config': entries}}}})
+            'status': {'allocation': {'devices': {'results': [share], 'config': entries}}}})
 
 
 def value(text):
@@ -101,9 +101,10 @@ def main():
             name, _, text = r.partition('=')
             source, _, name = name.rpartition(':')
             said[source][name] = value(text) if source else text
-        kubelet.claim(rest[0], said[''], [('From' + s.capitalize(), said[s]) for s in ('class', 'claim') if said[s]])
+        kubelet.claim(rest[0], said[''], [('From' + s.capitalize(), said[s]) for s in ('class', 'claim') if said[s]],
+                      said[''].pop('device', SOFTGPU))
     else:
-        print(json.dumps(kubelet.cluster('GET', rest[0])))
+        print(json.dumps(kubelet.cluster(word, rest[0], json.load(sys.stdin) if word in ('POST', 'PUT') else None)))
 
 
 if __name__ == '__main__':
