@@ -101,10 +101,11 @@ def add(limits, device, result, config):
         share += limits['sm']
     if share > 100 or memory > device['memory']:
         raise Refused(f'the claim has more than device {result["device"]} has')
-    limits.update(memory=memory, sm=share, sm_max=max(config.get('ceiling', share), share),
-                  priority=config.get('priority', 'normal'))
-    if 'policy' in config:
-        limits['policy'] = config['policy']
+    limits.update(memory=memory, sm=share)
+    # What is not said is not sent: a spatial share takes neither ceiling nor priority.
+    if config.get('ceiling', 0) > share:
+        limits['sm_max'] = config['ceiling']
+    limits.update({name: config[name] for name in ('priority', 'policy') if name in config})
 
 
 def read(claim, devices):

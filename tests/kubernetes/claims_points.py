@@ -45,8 +45,8 @@ def first(*args):
     return got if isinstance(got, str) else got['GPU-AAAA0000']
 
 
-def has(memory=2 * GIB, sm=30, sm_max=30, priority='normal', **more):
-    return {'memory': memory, 'sm': sm, 'sm_max': sm_max, 'priority': priority, **more}
+def has(memory=2 * GIB, sm=30, **more):
+    return {'memory': memory, 'sm': sm, **more}
 
 
 # --- What a claim gives -------------------------------------------------------------------------------
@@ -58,14 +58,15 @@ point('others_drivers_devices_do_not_count', first(one + [result(driver='gpu.exa
 point('other_drivers_configuration_does_not_count', first(one, {'source': 'FromClaim', 'opaque': {
     'driver': 'gpu.example.com', 'parameters': {'x': 1}}}), has())
 point('two_devices_have_limits_of_their_own', limits(one + [result('gpu-aaaa0001', memory='1Gi', share='5')]),
-      {'GPU-AAAA0000': has(), 'GPU-AAAA0001': has(GIB, 5, 5)})
-point('two_parts_of_a_device_add_up', first([result(request='a'), result(request='b')]), has(4 * GIB, 60, 60))
+      {'GPU-AAAA0000': has(), 'GPU-AAAA0001': has(GIB, 5)})
+point('two_parts_of_a_device_add_up', first([result(request='a'), result(request='b')]), has(4 * GIB, 60))
 point('the_kubelet_hears_of_each', [d['request_names'] for d in read([result(request='a'), result(request='b')])[1]],
       [['a'], ['b']])
-point('device_that_is_not_shared_is_had_whole', first([{**result(), 'consumedCapacity': None}]), has(8 * GIB, 100, 100))
+point('device_that_is_not_shared_is_had_whole', first([{**result(), 'consumedCapacity': None}]), has(8 * GIB, 100))
 point('class_gives_a_ceiling', first(one, of_class(ceiling=60)), has(sm_max=60))
-point('a_ceiling_is_never_below_the_share', first(one, of_class(ceiling=10)), has(sm_max=30))
+point('a_ceiling_is_never_below_the_share', first(one, of_class(ceiling=10)), has())
 point('claim_may_ask_for_less_of_it', first(one, of_class(ceiling='none'), config(ceiling=50)), has(sm_max=50))
+point('no_ceiling_is_the_whole_device', first(one, of_class(ceiling='none')), has(sm_max=100))
 point('class_allows_a_priority', first(one, of_class(priority='high'), config(priority='high')), has(priority='high'))
 point('claim_may_always_be_low', first(one, config(priority='low')), has(priority='low'))
 point('claim_chooses_how_sms_are_shared', first(one, config(policy='spatial')), has(policy='spatial'))

@@ -23,7 +23,8 @@ drive() {
 	driving=$!
 	kubelet register >"$tmp/registered"
 }
-end_driver() { kill "-$1" $driving && wait $driving; }
+# The shell would say of a process that was killed that it was.
+end_driver() { { kill "-$1" $driving && wait $driving; } 2>/dev/null; }
 
 $py "$WH_TOP/tests/kubernetes/api.py" "$tmp" 2>"$tmp/api" &
 cluster=$!

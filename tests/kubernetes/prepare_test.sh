@@ -13,10 +13,14 @@ STATE=$tmp/state
 serve || { echo "Bail out! no server: $(tail -n 1 "$tmp/serve")"; exit 1; }
 drive
 
-of() { box roots --device "wormhole/tenant=$(tenant "$1")" -- /bin/client info | cut -d" " -f2; }
-figure() { "$wormhole" stat "$(tenant 1)" --json | sed -n "s/^.*\"$1\":[^0-9a-z]*\([0-9a-z]*\).*/\1/p"; }
+of() {
+	of=$1
+	shift
+	box roots --device "wormhole/tenant=$(tenant $of)" "$@" -- /bin/client info | cut -d" " -f2
+}
+figure() { "$wormhole" stat "$(tenant "${2:-1}")" --json | sed -n "s/^.*\"$1\":[^0-9a-z]*\([0-9a-z]*\).*/\1/p"; }
 
-plan 23
+plan 27
 like driver_says_what_it_is "$(cat "$tmp/registered")" '"DRAPlugin", "name": "gpu.wormhole.invalid".*"v1.DRAPlugin"'
 kubelet claim "$(uid 1)" memory=64Mi share=30 class:ceiling=none claim:priority=low
 first=$(kubelet prepare "$(uid 1)")
@@ -58,8 +62,15 @@ kubelet claim "$(uid 3)" memory=1Gi share=20
 both=$(kubelet prepare "$(uid 2)" "$(uid 3)")
 like of_two_claims_one_may_fail "$both" "^$(uid 3) {\"error\": \"memory '1Gi' is no whole number from 1 to 536870912\"}"
 like without_the_other "$both" "^$(uid 2) {\"devices\""
-is claims_user_may_connect "$(box roots --device "wormhole/tenant=$(tenant 2)" --user $uid -- /bin/client info | cut -d" " -f2)" "$((32 << 20))"
+is claims_user_may_connect "$(of 2 --user $uid)" "$((32 << 20))"
 like another_may_not "$(box roots --device "wormhole/tenant=$(tenant 2)" --user 5 -- /bin/program)" "no CUDA-capable device"
+
+kubelet claim "$(uid 4)" share=50 claim:policy=spatial
+like claim_may_have_groups_of_sms "$(kubelet prepare "$(uid 4)")" '"devices"'
+is as_many_as_its_share_is "$(figure sm_policy 4) $(figure sm_groups 4)" "spatial 1"
+kubelet claim "$(uid 5)" share=10 class:ceiling=none claim:policy=spatial
+like what_the_server_refuses_is_told_in_its_words "$(kubelet prepare "$(uid 5)")" "$(uid 5) {\"error\": \"the Wormhole server refused 'create': .*ceiling"
+like and_is_no_prepared_claim "$(grep -A 99 "$(uid 5)" "$kept")" '"done": false'
 
 # --- Back ------------------------------------------------------------------------------------------------
 is taken_back_it_is_answered_without_an_error "$(kubelet unprepare "$(uid 1)" "$(uid 3)")" "$(uid 1) {}
@@ -67,5 +78,7 @@ $(uid 3) {}"
 is its_tenant_is_gone "$("$wormhole" tenant list | grep -c "$(tenant 1)")" 0
 like containers_cannot_name_it "$(box roots --device "wormhole/tenant=$(tenant 1)" -- /bin/program)" "unresolvable CDI devices"
 is taken_back_again_it_is_the_same "$(kubelet unprepare "$(uid 1)")" "$(uid 1) {}"
-is only_the_other_claim_is_kept "$(grep -c '"done": true' "$kept") $(grep -o "$(uid 2)" "$kept" | head -n 1)" "1 $(uid 2)"
+is others_are_as_they_were "$(kubelet prepare "$(uid 2)") $(of 2 --user $uid)" "$(kubelet prepare "$(uid 2)") $((32 << 20))"
+end_driver TERM
+kill $cluster
 finish
