@@ -23,10 +23,11 @@ class Checkpoint:
             raise SystemExit(f'wormhole: error: {path} cannot be read ({e!r}): remove it; '
                              'claims are then read from the API server again') from e
 
-    def write(self):
+    def replace(self, claims):
+        """The file first: what it does not have has not happened, also for a call that comes again."""
         new = self.path + '.new'
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w', encoding='utf-8') as f:
-            json.dump({'version': VERSION, 'claims': self.claims}, f, indent=1, sort_keys=True)
+            json.dump({'version': VERSION, 'claims': claims}, f, indent=1, sort_keys=True)
             f.flush()
             os.fsync(f.fileno())
         os.rename(new, self.path)
@@ -35,11 +36,11 @@ class Checkpoint:
             os.fsync(folder)
         finally:
             os.close(folder)
+        self.claims = claims
 
     def put(self, uid, record):
-        self.claims[uid] = record
-        self.write()
+        self.replace({**self.claims, uid: record})
 
     def remove(self, uid):
-        if self.claims.pop(uid, None) is not None:
-            self.write()
+        if uid in self.claims:
+            self.replace({u: r for u, r in self.claims.items() if u != uid})

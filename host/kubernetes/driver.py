@@ -69,7 +69,13 @@ class Driver:
             pid = self.server.info()['pid']
             if pid == self.restored:
                 return
+            troubles = []
             for uid, record in self.checkpoint.claims.items():
-                if record['done']:
-                    self.make(tenant_of(uid), record)
+                try:
+                    if record['done']:
+                        self.make(tenant_of(uid), record)
+                except Refused as e:
+                    troubles.append(f'{tenant_of(uid)}: {e}')
+            if troubles:
+                raise Refused('; '.join(troubles))
             self.restored = pid

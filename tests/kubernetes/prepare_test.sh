@@ -20,7 +20,7 @@ of() {
 }
 figure() { "$wormhole" stat "$(tenant "${2:-1}")" --json | sed -n "s/^.*\"$1\":[^0-9a-z]*\([0-9a-z]*\).*/\1/p"; }
 
-plan 27
+plan 30
 like driver_says_what_it_is "$(cat "$tmp/registered")" '"DRAPlugin", "name": "gpu.wormhole.invalid".*"v1.DRAPlugin"'
 kubelet claim "$(uid 1)" memory=64Mi share=30 class:ceiling=none claim:priority=low
 first=$(kubelet prepare "$(uid 1)")
@@ -79,6 +79,16 @@ is its_tenant_is_gone "$("$wormhole" tenant list | grep -c "$(tenant 1)")" 0
 like containers_cannot_name_it "$(box roots --device "wormhole/tenant=$(tenant 1)" -- /bin/program)" "unresolvable CDI devices"
 is taken_back_again_it_is_the_same "$(kubelet unprepare "$(uid 1)")" "$(uid 1) {}"
 is others_are_as_they_were "$(kubelet prepare "$(uid 2)") $(of 2 --user $uid)" "$(kubelet prepare "$(uid 2)") $((32 << 20))"
+
+# --- A file that cannot be written -------------------------------------------------------------------------
+mkdir "$kept.new"
+like what_cannot_be_kept_is_an_error "$(kubelet unprepare "$(uid 2)")" "Is a directory.*claims.json.new"
+rmdir "$kept.new"
+is and_is_done_by_the_next_call "$(kubelet unprepare "$(uid 2)")" "$(uid 2) {}"
+end_driver KILL
+drive
+kubelet unprepare "$(uid 4)" >/dev/null
+is for_good "$("$wormhole" tenant list | grep -c claim-)" 0
 end_driver TERM
 kill $cluster
 finish

@@ -29,7 +29,7 @@ becomes() { await says "$1" "$2"; published "$1"; }
 asked() { [ "$(cat "$tmp/asked")" -ge "$1" ]; }
 await_looks() { await asked $(($(cat "$tmp/asked") + $1)); }
 
-plan 20
+plan 22
 like stand_in_takes_no_member_that_the_schema_lacks "$(echo '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
 	"metadata": {"name": "x"}, "spec": {"driver": "d", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "devises": []}}' |
 	kubelet POST $slices)" "422: spec: .*'devises' was unexpected"
@@ -75,6 +75,16 @@ is each_device_is_published "$(becomes "[v['capacity']['memory']['value'] for v 
 kubelet claim "$(uid 2)" memory=100Mi share=50 "device=$(published "d[1]['name']")"
 like claim_of_the_second_is_prepared "$(kubelet prepare "$(uid 2)")" "\"device_name\": \"$(published "d[1]['name']")\""
 is and_sees_no_other "$("$wormhole" run --tenant "$(tenant 2)" -- "$client" info | cut -d" " -f2)" "$((100 << 20))"
+kubelet claim "$(uid 3)" memory=10Mi share=10
+kubelet prepare "$(uid 3)" >/dev/null
+end_driver TERM
+kill_server
+export WORMHOLE_SOFTGPU_MEM=64M
+serve
+drive
+like claim_of_a_device_that_is_gone_is_named "$(await grep "$(tenant 2)" "$tmp/driver"; cat "$tmp/driver")" \
+	"^wormhole: warn: $(tenant 2): the Wormhole server has no device GPU-"
+ok and_keeps_no_other_back await test -e "$cdi_dir/wormhole-$(tenant 3).json"
 end_driver TERM
 kill $cluster
 "$wormhole" stop
