@@ -3,6 +3,9 @@
 
 Objects are plain dictionaries, since the client of Debian 12 is older than resource.k8s.io/v1.
 """
+import hashlib
+import json
+
 import claims
 import kubernetes
 import urllib3
@@ -11,6 +14,7 @@ from tenants import Refused
 GROUP = ('resource.k8s.io', 'v1')
 TIMEOUT_S = 20
 MIB = 1 << 20
+SENT = claims.DRIVER + '/sent'
 
 
 def device(d):
@@ -53,19 +57,27 @@ class Cluster:
         return self.call(self.objects.get_namespaced_custom_object, *GROUP, namespace, 'resourceclaims', name)
 
     def publish(self, devices):
-        """Brings the node's slice to these devices. It goes with its node."""
+        """Brings the node's slice to these devices. It goes with its node.
+
+        The slice notes what was sent: a cluster without a feature gate does not keep all of it.
+        """
         wanted = {'driver': claims.DRIVER, 'nodeName': self.node, 'devices': [device(d) for d in devices]}
-        found = self.call(self.objects.get_cluster_custom_object, *GROUP, 'resourceslices', self.slice, missing=True)
+        note = {SENT: hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()}
         pool = {'name': self.node, 'resourceSliceCount': 1}
+        found = self.call(self.objects.get_cluster_custom_object, *GROUP, 'resourceslices', self.slice, missing=True)
         if not found:
             node = self.call(self.nodes.read_node, self.node)
             owner = {'apiVersion': 'v1', 'kind': 'Node', 'name': self.node, 'uid': node.metadata.uid}
-            self.call(self.objects.create_cluster_custom_object, *GROUP, 'resourceslices', {
+            kept = self.call(self.objects.create_cluster_custom_object, *GROUP, 'resourceslices', {
                 'apiVersion': '/'.join(GROUP), 'kind': 'ResourceSlice',
-                'metadata': {'name': self.slice, 'ownerReferences': [owner]},
+                'metadata': {'name': self.slice, 'ownerReferences': [owner], 'annotations': note},
                 'spec': {**wanted, 'pool': {**pool, 'generation': 1}}})
+        elif (found['metadata'].get('annotations') or {}).get(SENT) != note[SENT]:
+            found['metadata']['annotations'] = note
+            found['spec'] = {**wanted, 'pool': {**pool, 'generation': found['spec']['pool']['generation'] + 1}}
+            kept = self.call(self.objects.replace_cluster_custom_object, *GROUP, 'resourceslices', self.slice, found)
+        else:
             return
-        generation = found['spec']['pool']['generation']
-        if found['spec'] != {**wanted, 'pool': {**pool, 'generation': generation}}:
-            found['spec'] = {**wanted, 'pool': {**pool, 'generation': generation + 1}}
-            self.call(self.objects.replace_cluster_custom_object, *GROUP, 'resourceslices', self.slice, found)
+        if not all(d.get('allowMultipleAllocations') for d in kept['spec'].get('devices') or []):
+            raise Refused('the cluster gives out whole devices alone: '
+                          'turn on its feature gate DRAConsumableCapacity, and delete the slice ' + self.slice)

@@ -6,18 +6,21 @@ from concurrent import futures
 
 import dra_pb2 as dra
 import grpc
+import health_pb2
 import registration_pb2 as registration
 from claims import DRIVER
 from tenants import Refused
 
-CALLS = 4   # at once; the driver makes them one after the other
+CALLS = 8   # at once: watchers of health, and calls, of which the driver makes one after the other
 
 
 def handler(descriptor, methods):
     """A service of these methods, whose messages' types the description has."""
     def of(name):
         method = descriptor.methods_by_name[name]
-        return grpc.unary_unary_rpc_method_handler(
+        kind = (grpc.unary_stream_rpc_method_handler if method.server_streaming else
+                grpc.unary_unary_rpc_method_handler)
+        return kind(
             methods[name], request_deserializer=method.input_type._concrete_class.FromString,
             response_serializer=method.output_type._concrete_class.SerializeToString)
     return grpc.method_handlers_generic_handler(descriptor.full_name, {m: of(m) for m in methods})
@@ -50,10 +53,14 @@ def dra_service(driver):
                    {'NodePrepareResources': prepare, 'NodeUnprepareResources': unprepare})
 
 
+def health_service(health):
+    return handler(health_pb2.DESCRIPTOR.services_by_name['DRAResourceHealth'], {'NodeWatchResources': health.watch})
+
+
 def registration_service(endpoint):
     def info(_, __):
         return registration.PluginInfo(type='DRAPlugin', name=DRIVER, endpoint=endpoint,
-                                       supported_versions=['v1.DRAPlugin'])
+                                       supported_versions=['v1.DRAPlugin', 'v1alpha1.DRAResourceHealth'])
 
     def status(request, _):
         if not request.plugin_registered:
@@ -65,10 +72,10 @@ def registration_service(endpoint):
                    {'GetInfo': info, 'NotifyRegistrationStatus': status})
 
 
-def listen(path, service):
+def listen(path, *services):
     """Serves at a socket that root alone may open. It replaces that of a driver that was killed."""
     server = grpc.server(futures.ThreadPoolExecutor(CALLS))
-    server.add_generic_rpc_handlers((service,))
+    server.add_generic_rpc_handlers(services)
     mask = os.umask(0o077)
     made = server.add_insecure_port('unix:' + path)
     os.umask(mask)
@@ -78,9 +85,9 @@ def listen(path, service):
     return server
 
 
-def serve(driver, kubelet):
+def serve(driver, health, kubelet):
     """The driver's socket first, since the kubelet calls it as soon as it sees the other."""
     folder = os.path.join(kubelet, 'plugins', DRIVER)
     endpoint = os.path.join(folder, 'dra.sock')
-    return [listen(endpoint, dra_service(driver)),
+    return [listen(endpoint, dra_service(driver), health_service(health)),
             listen(os.path.join(kubelet, 'plugins_registry', DRIVER + '-reg.sock'), registration_service(endpoint))]

@@ -47,6 +47,14 @@ class Server:
     def info(self):
         return self.ask('info')
 
+    def devices(self):
+        """The devices, each with `healthy`: no memory error that ECC could not correct since the GPU's
+        driver was loaded. Where the GPU's driver does not count them, there is none."""
+        devices = self.info()['devices']
+        figures = self.ask('usage').get('devices') or []
+        broken = [f.get('ecc_uncorrected', 0) for f in figures] + [0] * len(devices)
+        return [{**d, 'healthy': not errors} for d, errors in zip(devices, broken)]
+
     def tenants(self):
         return {t['tenant'] for t in self.ask('list')['tenants']}
 

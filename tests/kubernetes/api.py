@@ -4,7 +4,8 @@
 
 It takes no object that does not validate, strictly, by Kubernetes' published schemas
 (tools/get-kubernetes.sh), and writes FOLDER/kubeconfig when it answers. While FOLDER/away exists it
-answers 503. FOLDER/asked has the number of times that slices were asked for.
+answers 503; while FOLDER/ungated exists it keeps of a slice what it does without the feature gate
+DRAConsumableCapacity. FOLDER/asked has the number of times that slices were asked for.
 """
 import http.server
 import json
@@ -69,6 +70,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return json.loads(self.rfile.read(int(self.headers.get('Content-Length') or 0)))
 
     def keep(self, status, path, o):
+        for d in o['spec'].get('devices') or [] if os.path.exists(os.path.join(FOLDER, 'ungated')) else []:
+            del d['allowMultipleAllocations']
+            for c in d['capacity'].values():
+                del c['requestPolicy']
         o['metadata']['resourceVersion'] = str(uuid.uuid4().int % 10**9)
         objects[path] = o
         self.answer(status, o)

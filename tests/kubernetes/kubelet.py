@@ -4,6 +4,7 @@
 
 kubelet.py FOLDER register                       prints what the driver says that it is
 kubelet.py FOLDER prepare|unprepare UID[=NAME]... prints the answer for each claim, a line of JSON
+kubelet.py FOLDER health WORD                     prints what is told of the devices, until all are WORD
 kubelet.py FOLDER claim UID [CAPACITY=VALUE...] [class:KEY=VALUE...] [claim:KEY=VALUE...] [device=NAME]
                                                   makes an allocated claim in the cluster
 kubelet.py FOLDER METHOD PATH                     prints an object of the cluster; a body is standard input
@@ -19,6 +20,7 @@ sys.path.insert(0, os.path.join(os.environ['WH_BUILD'], 'kubernetes'))
 import dra_pb2 as dra                       # noqa: E402
 import google.protobuf.json_format as as_json    # noqa: E402
 import grpc                                 # noqa: E402
+import health_pb2 as health                 # noqa: E402
 import registration_pb2 as registration     # noqa: E402
 
 DRIVER = 'gpu.wormhole.invalid'
@@ -55,6 +57,19 @@ class Kubelet:
             claims=[dra.Claim(namespace='team', uid=uid, name=name) for uid, name in claims])
         return call(self.endpoint, f'/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/Node{what}Resources', request,
                     getattr(dra, f'Node{what}ResourcesResponse')).claims
+
+    def health(self, word):
+        self.endpoint or self.register()
+        with grpc.insecure_channel('unix:' + self.endpoint) as channel:
+            watch = channel.unary_stream(
+                '/v1alpha1.DRAResourceHealth/NodeWatchResources',
+                response_deserializer=health.NodeWatchResourcesResponse.FromString,
+                request_serializer=health.NodeWatchResourcesRequest.SerializeToString)
+            for answer in watch(health.NodeWatchResourcesRequest(), timeout=TIMEOUT_S):
+                told = [(d.device.pool_name, d.device.device_name, health.HealthStatus.Name(d.health))
+                        for d in answer.devices]
+                if [t[2] for t in told] == word.split():
+                    return told
 
     # --- The cluster -------------------------------------------------------------------------------
 
@@ -95,6 +110,8 @@ def main():
         claims = [(uid, name or uid) for uid, _, name in (r.partition('=') for r in rest)]
         for uid, answer in sorted(kubelet.node(word.capitalize(), claims).items()):
             print(uid, json.dumps(as_json.MessageToDict(answer, preserving_proto_field_name=True)))
+    elif word == 'health':
+        print(kubelet.health(' '.join(rest)))
     elif word == 'claim':
         said = {'': {}, 'class': {}, 'claim': {}}
         for r in rest[1:]:

@@ -29,7 +29,7 @@ becomes() { await says "$1" "$2"; published "$1"; }
 asked() { [ "$(cat "$tmp/asked")" -ge "$1" ]; }
 await_looks() { await asked $(($(cat "$tmp/asked") + $1)); }
 
-plan 22
+plan 29
 like stand_in_takes_no_member_that_the_schema_lacks "$(echo '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
 	"metadata": {"name": "x"}, "spec": {"driver": "d", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "devises": []}}' |
 	kubelet POST $slices)" "422: spec: .*'devises' was unexpected"
@@ -67,6 +67,27 @@ await grep -q "the API server says 503" "$tmp/driver"
 rm "$tmp/away"
 kill_server
 is it_goes_on_when_the_api_server_is_back "$(becomes 'd' '[]')" "[]"
+
+# --- A cluster without the feature gate ----------------------------------------------------------------
+touch "$tmp/ungated"
+kubelet DELETE $slice >/dev/null
+serve
+is what_such_a_cluster_does_not_keep "$(becomes "'allowMultipleAllocations' in d[0]" False)" False
+version=$(published "o['metadata']['resourceVersion']")
+await_looks 3
+is is_not_sent_again_and_again "$(published "o['metadata']['resourceVersion']")" "$version"
+like but_is_told "$(cat "$tmp/driver")" "^wormhole: warn: the cluster gives out whole devices alone: turn on its feature gate DRAConsumableCapacity"
+rm "$tmp/ungated"
+
+# --- How devices are -----------------------------------------------------------------------------------
+is kubelet_hears_that_a_device_is_well "$(kubelet health HEALTHY)" "[('n1', 'gpu-776f726d-686f-6c65-2d73-6f6674677075', 'HEALTHY')]"
+kill_server
+is and_of_none_without_a_server "$(kubelet health)" "[]"
+: >"$tmp/nvml"
+FAKE_NVML=$tmp/nvml FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so"
+like of_one_with_memory_errors_that_it_is_not "$(kubelet health UNHEALTHY)" "'UNHEALTHY'"
+is which_takes_no_new_claims "$(becomes 'd' '[]')" "[]"
+kill_server
 
 # --- Two devices ---------------------------------------------------------------------------------------
 export WORMHOLE_SOFTGPU_MEM=64M,128M
