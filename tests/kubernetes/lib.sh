@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tests of the DRA driver source this file after tests/tenant/lib.sh, or after tests/cdi/lib.sh.
 # They have a cluster's API server, a kubelet's folder, and a driver between these and the server.
+[ "$(id -u)" = 0 ] || skip_all "not root: no tenant of root's"
 driver=$WH_BUILD/kubernetes/wormhole-kubernetes
 schemas=$WH_BUILD/kubernetes-schemas/_definitions.json
 py=/usr/bin/python3

@@ -20,8 +20,9 @@ of() {
 }
 figure() { "$wormhole" stat "$(tenant "${2:-1}")" --json | sed -n "s/^.*\"$1\":[^0-9a-z]*\([0-9a-z]*\).*/\1/p"; }
 
-plan 30
+plan 31
 like driver_says_what_it_is "$(cat "$tmp/registered")" '"DRAPlugin", "name": "gpu.wormhole.invalid".*"v1.DRAPlugin"'
+is its_sockets_are_roots_alone "$(find "$tmp/kubelet" -type s ! -perm 700)" ""
 kubelet claim "$(uid 1)" memory=64Mi share=30 class:ceiling=none claim:priority=low
 first=$(kubelet prepare "$(uid 1)")
 like claim_gets_a_device "$first" "\"cdi_device_ids\": \[\"wormhole/tenant=$(tenant 1)\"\]"
