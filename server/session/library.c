@@ -65,10 +65,15 @@ static uint32_t major_of(const char *soname)
 	return so ? strtoul(so + strlen(".so."), NULL, 10) : 0;
 }
 
+static bool wants_older(const struct wh_library *lib, uint32_t wish)
+{
+	return lib->older && wish >> 24 == major_of(lib->older);
+}
+
 /* Returns the file of the wished major from the folders, or else that of the other one. */
 static const char *of_major(const struct wh_library *lib, uint32_t wish, char *room, size_t size)
 {
-	bool older = lib->older && wish >> 24 == major_of(lib->older);
+	bool older = wants_older(lib, wish);
 	const char *file = wh_library_in_folders(older ? lib->older : lib->soname, room, size);
 
 	return file ? file : wh_library_in_folders(older ? lib->soname : lib->older, room, size);
@@ -224,6 +229,10 @@ const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t num
 		snprintf(err, err_size, "no library has the number %u", number);
 		return NULL;
 	}
+	/* To look for a file takes system calls, each of which leaves the view of a VM's call. */
+	file = &s->library_file[wants_older(lib, wish)][number];
+	if (file->functions)
+		return file;
 	path = find(lib, wish, room, sizeof(room));
 	file = &s->library_file[is_older(lib, path)][number];
 	if (file->functions)
