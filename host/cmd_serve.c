@@ -14,9 +14,11 @@
 #include "wormhole.h"
 
 #define SOFTGPU	"softgpu"
+#define OVERCOMMIT_S	"30"
 
 struct serve_args {
 	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid, *sm_group;
+	const char *overcommit;	/* NULL: off */
 	const char *unit, *keep, *scope;
 	const char *tenants, *state;
 	char *libraries;	/* folders, separated by colons */
@@ -27,6 +29,7 @@ struct serve_args {
 enum {
 	KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES,
 	KEY_UID, KEY_SM_GROUP, KEY_JOURNAL, KEY_TENANTS, KEY_STATE, KEY_KEEP, KEY_SCOPE,
+	KEY_OVERCOMMIT,
 };
 
 static const struct argp_option options[] = {
@@ -42,6 +45,7 @@ static const struct argp_option options[] = {
 	{ "keep", KEY_KEEP, "SECONDS", 0, "(in a unit of systemd) programs live through a restart of the service: when this process ends, the server waits so long for the next start", 0 },
 	{ "scope", KEY_SCOPE, "NAME", 0, "with --keep: the server runs in this scope of systemd's, which outlives the unit", 0 },
 	{ "sm-group", KEY_SM_GROUP, "SMS", 0, "shares of policy spatial in groups of so many SMs, a multiple of 2 (default: as few as the driver's own groups have); in groups below that size no clusters of more than 2 thread blocks run", 0 },
+	{ "overcommit", KEY_OVERCOMMIT, "TIME", OPTION_ARG_OPTIONAL, "quotas may sum up to more than a device has: tenants that do not call are suspended while another's memory needs room, and go on at their next call; one that got room stays so long (default 30, in seconds)", 0 },
 	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default: the libnvidia-ml.so.1 beside the driver), or none", 0 },
 	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a tenant that the driver may count beyond the limit (default 1G)", 0 },
 	{ 0 }
@@ -61,7 +65,7 @@ static void add_folder(struct serve_args *a, const char *folder)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct serve_args *a = state->input;
-	uint64_t bytes;
+	uint64_t bytes, ms;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -89,6 +93,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (wh_arg_u64(state, "--sm-group", arg, 2, 4096) % 2)
 			wh_usage_error(state, "--sm-group: '%s' SMs: a group has a multiple of 2", arg);
 		a->sm_group = arg;
+		return 0;
+	case KEY_OVERCOMMIT:
+		a->overcommit = arg ? arg : OVERCOMMIT_S;
+		if (wh_limit_time(a->overcommit, &ms) || !ms)
+			wh_usage_error(state, "--overcommit: '%s' is not a time such as 30 or 500ms", arg);
 		return 0;
 	case KEY_NVML: a->nvml = arg; return 0;
 	case KEY_PART:
@@ -184,7 +193,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(39 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(41 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -245,6 +254,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--slack", a->slack);
 	add(&w, "--worker-uid", a->worker_uid);
 	add(&w, "--sm-group", a->sm_group);
+	add(&w, "--overcommit", a->overcommit);
 	add(&w, "--journal", a->unit);
 	add(&w, "--keep", a->keep);
 	add(&w, "--scope", a->scope);

@@ -63,6 +63,8 @@ static void take_tenant(const cJSON *e, struct wh_tenant_views *all)
 		if (!strcmp(all->view[i].limits.name, name)) {
 			all->view[i].cpu_ns = number(e, "cpu_ns");
 			all->view[i].cpu_known = true;
+			all->view[i].parkings = number(e, "parkings");
+			all->view[i].room_waited_ns = number(e, "room_waited_ms") * 1000000;
 		}
 }
 

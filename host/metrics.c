@@ -113,6 +113,15 @@ static void write_tenants(struct out *o, const struct wh_tenant_views *all)
 		    "gauge", "suspended");
 	EACH_TENANT(v->suspended_bytes, "Device memory that a suspended tenant has in memory of the host.",
 		    "gauge", "suspended_memory_bytes");
+	EACH_TENANT(v->parkings, "How often overcommit suspended the tenant.", "counter",
+		    "parkings_total");
+	head(o, "room_waited_seconds_total", "counter",
+	     "Time that the tenant waited for room on its devices.");
+	for (i = 0, v = all->view; i < all->n; i++, v++) {
+		tenant(o, v);
+		fputc('}', o->f);
+		seconds(o, v->room_waited_ns);
+	}
 	EACH_TENANT(v->sum.total.calls, "API calls made by workers.", "counter", "calls_total");
 	head(o, "requests_total", "counter", "Requests to workers, by whether a program waited for them.");
 	for (i = 0, v = all->view; i < all->n; i++, v++) {

@@ -89,7 +89,8 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 		v->workers = wh_tenant_workers_read(f.usage, v->worker);
 		place_devices(v);
 		v->suspended_bytes = 0;
-		if (v->limits.state == WH_SUSPENDED)
+		v->limits.state = wh_suspension_in(v->limits.state);
+		if (v->limits.state == WH_SUSPENDED || v->limits.state == WH_PARKED)
 			leave_devices(v);
 		v->limits.name[WH_TENANT_NAME - 1] = 0;
 		if (v->limits.devices > WH_TENANT_DEVICES)

@@ -71,8 +71,8 @@ static cJSON *device_usage(const struct wh_device_figures *f)
 }
 
 /*
- * Reports CPU time, which is in no file, since workers do not know it, and what the driver says of
- * devices.
+ * Reports CPU time and waits for room, which are in no file, since workers do not know them, and
+ * what the driver says of devices.
  */
 cJSON *wh_say_usage(cJSON *out)
 {
@@ -87,6 +87,7 @@ cJSON *wh_say_usage(cJSON *out)
 		e = cJSON_CreateObject();
 		cJSON_AddStringToObject(e, "tenant", wh_tenant_name(t));
 		cJSON_AddNumberToObject(e, "cpu_ns", (double)wh_usage_of(t));
+		wh_room_say(e, t);
 		cJSON_AddItemToArray(all, e);
 	}
 	all = cJSON_AddArrayToObject(out, "devices");

@@ -75,6 +75,9 @@ static const char help[] =
 "  --sm-group SMS     shares of policy spatial in groups of so many SMs, a multiple of 2 (default: as\n"
 "                     few as the driver's own groups have). In groups below that size no clusters of\n"
 "                     more than 2 thread blocks run\n"
+"  --overcommit TIME  quotas may sum up to more than a device has: tenants that do not call are\n"
+"                     suspended when another's memory needs room, and a tenant that got room stays\n"
+"                     so long, in seconds or as 500ms\n"
 "  --nccl             workers of the tenant \"default\" may meet by sockets, in its own network\n"
 "                     (by default, where there is one); --no-nccl: they may not\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
@@ -232,6 +235,7 @@ static bool start(char *err, size_t err_size)
 	       wh_probe(&wh_server, err, err_size) && tell_devices(err, err_size) &&
 	       wh_versions_start(err, err_size) &&
 	       wh_tenants_start(err, err_size) && wh_keep_start(err, err_size) &&
+	       wh_room_start() &&
 	       wh_control_start(err, err_size) && watch_signals();
 }
 
@@ -252,7 +256,7 @@ enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION, CHECKPOINT };
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_TENANTS, OPT_STATE,
 	OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
-	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
+	OPT_SM_GROUP, OPT_OVERCOMMIT, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE,
 	OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_RESULT,
@@ -275,6 +279,7 @@ static const struct option table[] = {
 	{ "host-mem", required_argument, NULL, OPT_HOST },
 	{ "max-kernel", required_argument, NULL, OPT_KERNEL },
 	{ "sm-group", required_argument, NULL, OPT_SM_GROUP },
+	{ "overcommit", required_argument, NULL, OPT_OVERCOMMIT },
 	{ "nccl", no_argument, NULL, OPT_NCCL },
 	{ "no-nccl", no_argument, NULL, OPT_NO_NCCL },
 	{ "nvml", required_argument, NULL, OPT_NVML },
@@ -428,6 +433,10 @@ static void set(int c)
 			wrong("--max-kernel: '%s' is not a time such as 2 or 500ms, or none", optarg);
 		break;
 	case OPT_SM_GROUP:	wh_server.sm_group = sm_group(optarg); break;
+	case OPT_OVERCOMMIT:
+		if (wh_limit_time(optarg, &wh_server.overcommit_ms) || !wh_server.overcommit_ms)
+			wrong("--overcommit: '%s' is not a time such as 30 or 500ms", optarg);
+		break;
 	case OPT_NCCL:		wh_server.limits.nccl = WH_NCCL_YES; break;
 	case OPT_NO_NCCL:	wh_server.limits.nccl = WH_NCCL_NO; break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;

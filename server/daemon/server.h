@@ -45,6 +45,10 @@ struct wh_server {
 	const char *worker_uid;	/* the first user of the tenants' own; "none"; NULL: chosen */
 	uint64_t host_memory;	/* of a tenant without a limit of its own; bytes, 0: no limit */
 	uint64_t max_kernel_ms;	/* the same for this limit; 0: no limit */
+	/*
+	 * --overcommit: how long a tenant stays on its devices that it was given room on; 0: off
+	 */
+	uint64_t overcommit_ms;
 	uint32_t sm_group;	/* SMs of a group, for spatial limits; 0: each driver's own */
 	/*
 	 * Limits of the default tenant: from the administrator's variables, then the command line.

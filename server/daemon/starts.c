@@ -252,6 +252,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	wh_tenant_account_own(t->file.usage, account, pid, client.pid);
 	t->worker[account].pid = pid;
 	t->worker[account].client = client.pid;
+	t->worker[account].parks = true;
 	t->workers++;
 	wh_monitor_changed();
 	wh_start_under_way(t, account, started[0]);

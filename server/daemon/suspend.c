@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "daemon/suspend.h"
 
+#include <cuda.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,9 +24,19 @@
 #include "daemon/tenants.h"
 #include "tenant/control.h"
 
+static enum wh_suspension shown(const struct wh_tenant *t)
+{
+	return t->room.parked && t->suspend.state == WH_SUSPENDED ? WH_PARKED : t->suspend.state;
+}
+
 const char *wh_suspension_name(const struct wh_tenant *t)
 {
-	return wh_suspension_text(t->suspend.state);
+	return wh_suspension_text(shown(t));
+}
+
+void wh_suspend_tell(const struct wh_tenant *t)
+{
+	wh_tenant_state(t->file.limits, shown(t), wh_server.overcommit_ms != 0);
 }
 
 bool wh_suspend_is_under_way(const struct wh_tenant *t)
@@ -137,7 +148,9 @@ static void drop_result(struct wh_tenant *t)
 static void become(struct wh_tenant *t, enum wh_suspension state)
 {
 	t->suspend.state = state;
-	wh_tenant_state(t->file.limits, state);
+	if (state == WH_RUNS)
+		wh_room_runs(t);
+	wh_suspend_tell(t);
 	if (state == WH_RUNS) {
 		t->suspend.drained = false;
 		wh_tenant_suspend(t->file.limits, 0);
@@ -146,13 +159,16 @@ static void become(struct wh_tenant *t, enum wh_suspension state)
 	wh_monitor_changed();
 }
 
-static void settled(struct wh_tenant *t, const char *why)
+static void settled(struct wh_tenant *t, const char *why, bool quietly)
 {
-	if (why)
+	if (why && quietly)
+		;
+	else if (why)
 		wh_say_of(t->name, "warn", "%s", why);
 	else
 		wh_say_of(t->name, "info", "tenant %s is %s", t->name, t->suspend.state == WH_RUNS ?
-			  "resumed" : "suspended");
+			  "resumed" : wh_suspension_name(t));
+	wh_room_settled(t, !why ? WH_PARK_DONE : quietly ? WH_PARK_FULL : WH_PARK_FAILED);
 	wh_control_settled(t, why, NULL);
 }
 
@@ -183,7 +199,7 @@ static void lost(struct wh_tenant *t)
 	become(t, again ? WH_RESUMING : WH_SUSPENDED);
 	if (again && !start(t, WH_JOB_RESUME, 0, err, sizeof(err)))
 		become(t, WH_SUSPENDED);
-	settled(t, why);
+	settled(t, why, false);
 }
 
 /* What became of a tenant whose request has failed. */
@@ -199,9 +215,17 @@ static const char *now_is(const struct wh_tenant *t, const struct wh_checkpoint_
 	       "; it could not be taken back: the tenant stays suspended, and `wormhole resume' tries again" : "";
 }
 
+/* Nobody has to be told that a device is full, or a tenant busy, where room.c tries again. */
+static bool expected(const struct wh_tenant *t, const struct wh_checkpoint_result *r)
+{
+	return t->room.parked &&
+	       (r->code == CUDA_ERROR_OUT_OF_MEMORY || r->code == CUDA_ERROR_NOT_READY);
+}
+
 static void failed(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 {
 	bool moves = t->suspend.move.on, resumes = t->suspend.state == WH_RESUMING;
+	bool quietly = expected(t, r);
 	char who[80] = "", why[800];
 	int i;
 
@@ -214,7 +238,7 @@ static void failed(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 	if (moves && !r->half)
 		wh_move_end(t);
 	become(t, r->stays ? WH_SUSPENDED : WH_RUNS);
-	settled(t, why);
+	settled(t, why, quietly);
 }
 
 /* The first half of a move is done. */
@@ -227,7 +251,7 @@ static void go_on_moving(struct wh_tenant *t)
 		return;
 	wh_move_end(t);
 	become(t, WH_SUSPENDED);
-	settled(t, err);
+	settled(t, err, false);
 }
 
 static void succeeded(struct wh_tenant *t, const struct wh_checkpoint_result *r)
@@ -240,7 +264,7 @@ static void succeeded(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 		if (t->suspend.move.on)
 			wh_move_end(t);
 		become(t, t->suspend.state == WH_SUSPENDING ? WH_SUSPENDED : WH_RUNS);
-		settled(t, NULL);
+		settled(t, NULL, false);
 	}
 }
 
@@ -276,9 +300,23 @@ static bool suspend(struct wh_tenant *t, unsigned int wait_ms, char *err, size_t
 	return false;
 }
 
+/* What overcommit has suspended, or is about to, the administrator's word keeps suspended. */
+static bool keep_parked(struct wh_tenant *t, bool *done)
+{
+	if (!t->room.parked || t->suspend.state == WH_RESUMING)
+		return false;
+	t->room.parked = false;
+	*done = t->suspend.state == WH_SUSPENDED;
+	wh_suspend_tell(t);
+	wh_monitor_changed();
+	return true;
+}
+
 static bool order_suspend(struct wh_tenant *t, unsigned int wait_ms, bool *done, char *err,
 			  size_t err_size)
 {
+	if (keep_parked(t, done))
+		return true;
 	if (t->suspend.state != WH_RUNS) {
 		snprintf(err, err_size, "tenant %s is %s already; `wormhole resume %s' lets it go on", t->name,
 			 wh_suspension_name(t), t->name);
@@ -295,6 +333,16 @@ static bool resume(struct wh_tenant *t, enum wh_checkpoint_job job, char *err, s
 		return true;
 	become(t, WH_SUSPENDED);
 	return false;
+}
+
+bool wh_suspend_park(struct wh_tenant *t, unsigned int wait_ms, char *err, size_t err_size)
+{
+	return suspend(t, wait_ms, err, err_size);
+}
+
+bool wh_suspend_unpark(struct wh_tenant *t, char *err, size_t err_size)
+{
+	return resume(t, WH_JOB_RESUME, err, err_size);
 }
 
 static bool order_resume(struct wh_tenant *t, bool *done, char *err, size_t err_size)
@@ -359,7 +407,7 @@ bool wh_suspend_request(struct wh_tenant *t, const cJSON *o, bool *done, char *e
 
 bool wh_suspend_refuses(const struct wh_tenant *t, char *why, size_t size)
 {
-	if (t->suspend.state == WH_RUNS)
+	if (t->suspend.state == WH_RUNS || t->room.parked)
 		return false;
 	snprintf(why, size, "tenant %s is %s, and takes no new programs; ask the server's administrator, who "
 		 "says `wormhole resume %s'", t->name, wh_suspension_name(t), t->name);
@@ -371,7 +419,7 @@ bool wh_suspend_allows_idle_stop(char *err, size_t err_size)
 	struct wh_tenant *t = NULL;
 
 	while ((t = wh_tenant_next(t)))
-		if (t->workers && t->suspend.state != WH_RUNS) {
+		if (t->workers && t->suspend.state != WH_RUNS && !t->room.parked) {
 			snprintf(err, err_size, "tenant %s is %s, so its programs do not end: `wormhole resume %s' "
 				 "lets them, `wormhole stop --force' ends them", t->name, wh_suspension_name(t),
 				 t->name);
@@ -424,6 +472,7 @@ void wh_suspend_leave(cJSON *o, const struct wh_tenant *t)
 	cJSON_AddNumberToObject(o, "suspend_pid", t->suspend.pid);
 	wh_leave_fd(o, "suspend_result", t->suspend.result ? t->suspend.result : -1);
 	wh_move_leave(o, t);
+	wh_room_leave(o, t);
 }
 
 /*
@@ -440,6 +489,8 @@ void wh_suspend_take(struct wh_tenant *t, const cJSON *o)
 	t->suspend.pid = (pid_t)wh_taken_number(o, "suspend_pid");
 	wh_monitor_missing(t->suspend.pid);
 	wh_move_take(t, o);
+	wh_room_take(t, o);
+	wh_suspend_tell(t);
 	if (fd >= 0 && wh_loop_add(fd, on_result, t))
 		t->suspend.result = fd;
 	else if (t->suspend.state == WH_SUSPENDING || t->suspend.state == WH_RESUMING)

@@ -73,6 +73,14 @@ const char *wh_suspension_name(const struct wh_tenant *t);
 bool wh_suspend_refuses(const struct wh_tenant *t, char *why, size_t size);
 /* False: a tenant whose programs would never end is suspended; err names it. */
 bool wh_suspend_allows_idle_stop(char *err, size_t err_size);
+/*
+ * Suspends a tenant that runs, for room.c, or resumes one that is parked. False with one line in
+ * err: it is what it was. wh_room_settled() is called at the end.
+ */
+bool wh_suspend_park(struct wh_tenant *t, unsigned int wait_ms, char *err, size_t err_size);
+bool wh_suspend_unpark(struct wh_tenant *t, char *err, size_t err_size);
+/* Writes the state into the tenant's limits, where workers and readers see it. */
+void wh_suspend_tell(const struct wh_tenant *t);
 /* The tenant ends. */
 void wh_suspend_close(struct wh_tenant *t);
 bool wh_suspend_has(pid_t pid);		/* the process asks the driver for a tenant */
@@ -83,6 +91,20 @@ void wh_suspend_take(struct wh_tenant *t, const cJSON *o);
 
 /* control.c: tells those who wait for the end of it. `why` NULL: it was done. */
 void wh_control_settled(const struct wh_tenant *t, const char *why, const char *note);
+
+/* --- room.c: `serve --overcommit' ---------------------------------------------------------- */
+
+/* The timer of it. Call this when all tenants that are taken over are there. */
+bool wh_room_start(void);
+void wh_room_runs(struct wh_tenant *t);	/* its programs go on */
+enum wh_park_end { WH_PARK_DONE, WH_PARK_FULL, WH_PARK_FAILED };
+/* A suspension or resumption is over: the device was full, or it failed for another reason. */
+void wh_room_settled(struct wh_tenant *t, enum wh_park_end end);
+/* Adds its counters to an answer. */
+void wh_room_say(cJSON *o, const struct wh_tenant *t);
+/* Over a handover. */
+void wh_room_leave(cJSON *o, const struct wh_tenant *t);
+void wh_room_take(struct wh_tenant *t, const cJSON *o);
 
 /* --- move.c ------------------------------------------------------------------------------ */
 

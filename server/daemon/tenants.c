@@ -356,6 +356,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 	t->nccl = runs_programs(t) && wh_isolation_meets(&t->isolation, err, err_size);
 	if (!wh_tenant_limit(t, &r->limits, r->kept, err, err_size))
 		return false;
+	wh_suspend_tell(t);
 	t->bounded = r->bounded;
 	memcpy(t->most, t->limit, sizeof(t->most));
 	t->listener = wh_listen(t->socket, 0600, r->uid);

@@ -18,6 +18,7 @@ struct tenant_worker {
 	 */
 	int part;
 	pid_t emptier;		/* process that gives the part back; 0: none yet */
+	bool parks;		/* it says when a call waits; one of an older release does not */
 	/* descriptor that ends when the worker serves its client; 0: it does */
 	int started;
 };
@@ -46,6 +47,20 @@ struct wh_tenant {
 			int places;	/* file that says where each worker is; 0: none */
 		} move;
 	} suspend;
+	/* room.c */
+	struct {
+		bool parked;		/* overcommit suspends or resumes it, or has done */
+		bool tight;		/* it found no room: others have to leave first */
+		int64_t again_ms;	/* it is not resumed before, unless others leave */
+		uint64_t calls;		/* its requests at the last look, */
+		int64_t called_ms;	/* and when there were fewer; 0: it has no programs */
+		int64_t on_ms;		/* since when it has been on its devices */
+		int64_t stays_ms;	/* until then it is not parked */
+		uint64_t turn;		/* its place among those that wait; 0: none */
+		int64_t since_ms;	/* since when it waits */
+		uint64_t parkings;	/* how often it was parked */
+		uint64_t waited_ms;	/* for room, all its waits that are over */
+	} room;
 	bool gone;		/* deleted, and its files too: it waits for the last hold to end */
 	unsigned int holds;	/* connections and processes that keep an ephemeral tenant */
 	unsigned int workers;	/* living workers */

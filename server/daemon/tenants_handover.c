@@ -42,6 +42,7 @@ static void leave_workers(cJSON *all, const struct wh_tenant *t)
 		cJSON_AddNumberToObject(o, "account", i);
 		cJSON_AddNumberToObject(o, "pid", w->pid);
 		cJSON_AddNumberToObject(o, "client", w->client);
+		cJSON_AddBoolToObject(o, "parks", w->parks);
 		cJSON_AddNumberToObject(o, "emptier", w->emptier);
 		wh_leave_fd(o, "part", w->part ? w->part : -1);
 		wh_leave_fd(o, "started", w->started ? w->started : -1);
@@ -139,6 +140,7 @@ static void take_workers(struct wh_tenant *t, const cJSON *all)
 		w = &t->worker[i];
 		w->pid = (pid_t)wh_taken_number(o, "pid");
 		w->client = (pid_t)wh_taken_number(o, "client");
+		w->parks = wh_taken_flag(o, "parks");
 		w->emptier = (pid_t)wh_taken_number(o, "emptier");
 		fd = wh_taken_fd(o, "part");
 		w->part = fd < 0 ? 0 : fd;

@@ -26,6 +26,13 @@ struct wh_charge {
 	bool captured;		/* the call only adds a node to a graph */
 };
 
+/* Notes that the driver has no memory for what the quota allows (session/room.h). */
+static inline void wh_note_refused(const struct wh_charge *c, CUresult res)
+{
+	if (WH_UNLIKELY(res == CUDA_ERROR_OUT_OF_MEMORY) && c->device >= 0)
+		wh_self.refused = (uint32_t)c->device + 1;
+}
+
 /* --- Memory: memory.c --------------------------------------------------------- */
 
 /*

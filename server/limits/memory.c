@@ -552,6 +552,7 @@ CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uin
 	if (c->device < 0)
 		return res == CUDA_SUCCESS && s->limits.mem && wh_mem_any_quota(s) ?
 		       undo_unknown(s, c, key) : res;
+	wh_note_refused(c, res);
 	if (res != CUDA_SUCCESS) {
 		if (small && c->type == WH_MEM_ADDRESS)
 			wh_mem_give(s, c->device, c->reserved);

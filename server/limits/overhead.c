@@ -183,6 +183,7 @@ bool wh_context_charged(struct wh_session *s, struct wh_charge *c, CUresult res)
 
 	if (c->device < 0)
 		return true;
+	wh_note_refused(c, res);
 	fits = settle(s, c, res);
 	if (res == CUDA_SUCCESS && !is_spatial(s, c->device) &&
 	    wh_mem_driver(s, c->device, &now) && now > c->before)

@@ -458,6 +458,7 @@ static CUresult pool_charged(struct wh_session *s, struct wh_charge *c, CUresult
 CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res,
 			 CUdeviceptr address, CUstream stream)
 {
+	wh_note_refused(c, res);
 	if (c->device >= 0)
 		res = pool_charged(s, c, res, address, stream);
 	else if (res == CUDA_SUCCESS && !c->captured && s->limits.mem && wh_mem_any_quota(s))

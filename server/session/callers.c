@@ -216,8 +216,11 @@ void wh_callers_await_resume(struct wh_session *s)
 	const uint32_t *word = &s->limits.page->suspension;
 	uint32_t number;
 
-	while ((number = look(word)))
+	while ((number = look(word))) {
+		/* A tenant that is parked is resumed by this (daemon/room.c). */
+		__atomic_store_n(&s->limits.account->called, number, __ATOMIC_RELEASE);
 		wh_tenant_await(word, number, 0);
+	}
 }
 
 static bool nobody_is_inside(const struct wh_callers *g)

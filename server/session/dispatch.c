@@ -8,6 +8,7 @@
  */
 #include "session/library.h"
 #include "session/output.h"
+#include "session/room.h"
 #include "session/traced.h"
 
 #include <stdlib.h>
@@ -210,9 +211,17 @@ static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alon
 	return in;
 }
 
-/* Has the call to be run again? If so, waits until it may, and sets *alone if it must run alone. */
-static inline bool again(struct wh_session *s, int32_t res, bool *alone)
+/*
+ * Has the call to be run again? If so, waits until it may. Sets *alone if it must run alone, and
+ * *last if nobody has room for what the driver refuses then.
+ */
+static inline bool again(struct wh_session *s, int32_t res, bool *alone, bool *last)
 {
+	if (WH_UNLIKELY(res == CUDA_ERROR_OUT_OF_MEMORY) && !*last && wh_room_helps(s)) {
+		wh_callers_leave(s);
+		*last = !wh_room_await(s);
+		return true;
+	}
 	if (!is_delay(res) || (res != (int32_t)WH_ALONE && res != (int32_t)WH_AGAIN))
 		return false;
 	wh_callers_leave(s);
@@ -267,7 +276,7 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 			 int *result)
 {
 	const struct wh_call_entry *e;
-	bool alone = false;
+	bool alone = false, last = false;
 	int64_t rc;
 	int32_t res;
 
@@ -277,10 +286,11 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 			return rc;
 		if (!go_in(s, f->req, alone || !e->together, e->ends))
 			return WH_CALLERS_TURN_US;
+		wh_self.refused = 0;
 		res = run_handler(s, f, e);
 		if (WH_UNLIKELY(res == CUDA_ERROR_INVALID_CONTEXT))
 			res = why_no_context(s, f->req);
-	} while (again(s, res, &alone));
+	} while (again(s, res, &alone, &last));
 	rc = finish(s, res, e, result);
 	if (rc == WH_OK)
 		wh_count(&s->limits.account->calls, 1);

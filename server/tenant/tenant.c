@@ -188,18 +188,19 @@ void wh_tenant_suspend(struct wh_tenant_limits *l, uint32_t number)
 	wh_tenant_wake(&l->suspension);
 }
 
-void wh_tenant_state(struct wh_tenant_limits *l, enum wh_suspension state)
+void wh_tenant_state(struct wh_tenant_limits *l, enum wh_suspension state, bool makes_room)
 {
-	__atomic_store_n(&l->state, state, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->state, state | (makes_room ? WH_MAKES_ROOM : 0), __ATOMIC_RELEASE);
 }
 
 const char *wh_suspension_text(uint32_t state)
 {
 	static const char *const text[] = {
 		[WH_RUNS] = "running", [WH_SUSPENDING] = "suspending", [WH_SUSPENDED] = "suspended",
-		[WH_RESUMING] = "resuming",
+		[WH_RESUMING] = "resuming", [WH_PARKED] = "parked",
 	};
 
+	state = wh_suspension_in(state);
 	return state < sizeof(text) / sizeof(*text) ? text[state] : "unknown";
 }
 

@@ -84,7 +84,18 @@ static inline uint32_t wh_ceiling(const struct wh_device_limit *l)
  * While a tenant is suspended, what its workers have charged is in memory of the host, and nothing
  * of it on a device.
  */
-enum wh_suspension { WH_RUNS, WH_SUSPENDING, WH_SUSPENDED, WH_RESUMING };
+enum wh_suspension {
+	WH_RUNS, WH_SUSPENDING, WH_SUSPENDED, WH_RESUMING,
+	WH_PARKED,	/* the same as suspended, and its next call resumes it (daemon/room.c) */
+};
+
+/* Beside the state: workers may ask the server for room (session/room.c). */
+#define WH_MAKES_ROOM	0x100u
+
+static inline enum wh_suspension wh_suspension_in(uint32_t state)
+{
+	return (enum wh_suspension)(state & ~WH_MAKES_ROOM);
+}
 
 struct wh_tenant_limits {
 	uint64_t magic;
@@ -108,7 +119,7 @@ struct wh_tenant_limits {
 	 * `sequence`, so that calls that look at that alone see it. Workers sleep on it.
 	 */
 	uint32_t suspension;
-	uint32_t state;		/* enum wh_suspension, for readers */
+	uint32_t state;		/* enum wh_suspension, for readers, and WH_MAKES_ROOM */
 	/*
 	 * Workers keep their numbers of devices when the tenant moves to another one: their device
 	 * i is device i ^ moved[i] of the server (wh_device_place()). All tables of the tenant's
@@ -204,9 +215,21 @@ struct wh_worker_usage {
 	/* The last suspension for which no call is under way any more; who waits sleeps on it. */
 	uint32_t at_rest;
 	char command[WH_COMMAND];	/* its own words, any bytes; empty: not known */
-	uint64_t resv[1];
+	/* The last suspension that a call has waited for, and what is asked of daemon/room.c. */
+	uint32_t called;
+	uint32_t room;		/* WH_ROOM_*; who waits for an answer sleeps on it */
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
+
+/*
+ * `room`, one question at a time: a number that counts the questions, the worker's device, and how
+ * it stands. The worker asks, and the server answers.
+ */
+enum { WH_ROOM_ASKED = 1, WH_ROOM_MADE, WH_ROOM_NONE };
+#define WH_ROOM_STATE(word)	((word) & 3)
+#define WH_ROOM_DEVICE(word)	((word) >> 2 & 15)
+#define WH_ROOM_NEXT(word, device)	(((word) & ~63u) + 64 + (device) * 4 + WH_ROOM_ASKED)
+_Static_assert(WH_TENANT_DEVICES <= 16, "four bits for a device");
 
 /*
  * The bucket of the temporal SM limit, one for each tenant and device, shared by all its workers.
@@ -373,7 +396,7 @@ void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);
  * whoever sleeps for that.
  */
 void wh_tenant_suspend(struct wh_tenant_limits *l, uint32_t number);
-void wh_tenant_state(struct wh_tenant_limits *l, enum wh_suspension state);
+void wh_tenant_state(struct wh_tenant_limits *l, enum wh_suspension state, bool makes_room);
 /* Returns "running", "suspended" and so on; "unknown" for other numbers. */
 const char *wh_suspension_text(uint32_t state);
 /* Sleeps until the word has another value, `ms` at most (0: for ever). Others may change it. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program for the test of suspended tenants: `computes ROUNDS` computes in threads, by streams,
- * graphs, events, managed memory and copies, and prints a checksum of all it has on the device. A
- * run that nobody disturbs prints the same. It prints "began" when all threads compute, and ends
- * with status 1 and the call's name at the first error. Addresses and handles are made once.
+ * A program for the test of suspended tenants: `computes ROUNDS [BYTES]` computes in threads, by
+ * streams, graphs, events, managed memory and copies, and prints a checksum of all it has on the
+ * device. A run that nobody disturbs prints the same. It prints "began" when all threads compute,
+ * and ends with status 1 and the call's name at the first error. Addresses and handles are made
+ * once. It holds BYTES of the device besides.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -125,6 +126,7 @@ int main(int argc, char **argv)
 {
 	static struct mine mine[THREADS];
 	CUmodule mod;
+	CUdeviceptr held;
 	CUdevice dev;
 	uint32_t sum = 1;
 	unsigned int i;
@@ -136,6 +138,8 @@ int main(int argc, char **argv)
 	MUST(cuCtxSetCurrent(ctx));
 	MUST(cuModuleLoadData(&mod, ptx));
 	MUST(cuModuleGetFunction(&mix, mod, "mix"));
+	if (argc > 2)
+		MUST(cuMemAlloc(&held, strtoul(argv[2], NULL, 10)));
 	pthread_barrier_init(&begin, NULL, THREADS + 1);
 	for (i = 0; i < THREADS; i++) {
 		mine[i].number = i;

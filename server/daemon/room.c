@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `serve --overcommit': the quotas of tenants may sum up to more than a device has. A tenant whose
+ * memory the driver refuses asks for room (session/room.c). Then another one that has memory there
+ * is parked: suspended as by `wormhole suspend', until one of its calls waits. To resume it, others
+ * may have to be parked.
+ *
+ * Who is taken: lower classes first, then who has not called for longest. A tenant that was
+ * resumed, or was given room, stays for a time that the administrator says. So tenants that compute
+ * all the time and do not fit together take turns of at least that time.
+ *
+ * What is asked stands in the workers' accounts until it is answered. So the server looks there,
+ * and a server that is killed leaves nothing unheard. The words are the workers' own: a worker that
+ * lies gets no more than one that asks all the time, and its tenant pays with its own turn.
+ *
+ * Nobody counts what a device has free, since the driver alone knows. It is asked again each time
+ * that a tenant has left; one tenant is on its way at a time.
+ */
+#define _GNU_SOURCE
+#include "daemon/suspend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "daemon/handover.h"
+#include "daemon/monitor.h"
+#include "daemon/tenants.h"
+#include "tenant/clock.h"
+#include "tenant/control.h"
+
+#define LOOK_MS		50	/* between two looks */
+#define IDLE_MS		1000	/* who has not called for so long is idle */
+#define IDLE_WAIT_MS	1000	/* so long an idle tenant's calls may last when it is parked; */
+#define BUSY_WAIT_MS	30000	/* so long a busy one's, */
+#define PATIENCE_MS	30000	/* and so long, beside one stay, somebody waits for room */
+#define AGAIN_MS	1000	/* until a tenant that found no room on its devices tries again */
+
+static int timer = -1;
+
+/* --- What workers say ------------------------------------------------------------------- */
+
+static uint32_t said(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static struct wh_worker_usage *account(const struct wh_tenant *t, int i)
+{
+	return t->worker[i].pid ? &t->file.usage->worker[i] : NULL;
+}
+
+static uint64_t requests(const struct wh_tenant *t)
+{
+	const struct wh_worker_usage *w;
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = account(t, i);
+		if (w)
+			sum += __atomic_load_n(&w->waited, __ATOMIC_RELAXED) +
+			       __atomic_load_n(&w->posted, __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Does a call wait for the end of the tenant's suspension? */
+static bool is_called(const struct wh_tenant *t)
+{
+	const struct wh_worker_usage *w;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = account(t, i);
+		if (w && said(&w->called) == t->suspend.number)
+			return true;
+	}
+	return false;
+}
+
+/* The devices of which the tenant's workers want room, as bits, by the server's numbers. */
+static uint32_t asked_for(const struct wh_tenant *t)
+{
+	const struct wh_worker_usage *w;
+	uint32_t word, devices = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = account(t, i);
+		word = w ? said(&w->room) : 0;
+		if (WH_ROOM_STATE(word) == WH_ROOM_ASKED)
+			devices |= 1u << wh_device_place(t->file.limits, WH_ROOM_DEVICE(word));
+	}
+	return devices;
+}
+
+static void answer(const struct wh_tenant *t, uint32_t devices, uint32_t how)
+{
+	struct wh_worker_usage *w;
+	uint32_t word, place;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = account(t, i);
+		word = w ? said(&w->room) : 0;
+		place = wh_device_place(t->file.limits, WH_ROOM_DEVICE(word));
+		if (WH_ROOM_STATE(word) != WH_ROOM_ASKED || !(devices >> place & 1))
+			continue;
+		if (__atomic_compare_exchange_n(&w->room, &word, (word & ~3u) | how, false,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			wh_tenant_wake(&w->room);
+	}
+}
+
+static bool has_memory(const struct wh_tenant *t, uint32_t devices)
+{
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (devices >> wh_device_place(t->file.limits, d) & 1 &&
+		    wh_tenant_memory(t->file.usage, d))
+			return true;
+	return false;
+}
+
+/* --- Each look -------------------------------------------------------------------------- */
+
+static bool is_away(const struct wh_tenant *t)
+{
+	return t->room.parked && t->suspend.state == WH_SUSPENDED && !t->suspend.move.on;
+}
+
+static bool waits(const struct wh_tenant *t)
+{
+	return is_away(t) ? is_called(t) : t->suspend.state == WH_RUNS && asked_for(t);
+}
+
+static void note_calls(struct wh_tenant *t, int64_t now)
+{
+	uint64_t calls = requests(t);
+
+	if (!t->workers) {
+		t->room.called_ms = t->room.on_ms = 0;
+	} else if (!t->room.called_ms || calls != t->room.calls) {
+		t->room.called_ms = now;
+		if (!t->room.on_ms)
+			t->room.on_ms = now;
+	}
+	t->room.calls = calls;
+}
+
+static void note_wait(struct wh_tenant *t, int64_t now)
+{
+	static uint64_t turns;
+	bool is_over = !waits(t);
+
+	/* A resumption that is under way may still fail. */
+	if (is_over && t->room.parked && wh_suspend_is_under_way(t))
+		return;
+	if (is_over && t->room.turn) {
+		t->room.waited_ms += (uint64_t)(now - t->room.since_ms);
+		t->room.turn = 0;
+		wh_monitor_changed();
+	} else if (!is_over && !t->room.turn) {
+		t->room.turn = ++turns;
+		t->room.since_ms = now;
+	}
+}
+
+/* --- Who leaves ------------------------------------------------------------------------- */
+
+/* The class that it has on these devices, the highest of them. */
+static int class_on(const struct wh_tenant *t, uint32_t devices)
+{
+	int class = -1, of;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		of = wh_class_order(t->limit[d].sm_class);
+		if (devices >> d & 1 && of > class)
+			class = of;
+	}
+	return class;
+}
+
+static bool is_idle(const struct wh_tenant *t, int64_t now)
+{
+	return now - t->room.called_ms >= IDLE_MS;
+}
+
+/* Might it ever leave these devices for others? */
+static bool is_in_the_way(const struct wh_tenant *t, uint32_t devices)
+{
+	return (t->suspend.state == WH_RUNS || wh_suspend_is_under_way(t)) &&
+	       has_memory(t, devices);
+}
+
+static bool all_park(const struct wh_tenant *t)
+{
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (account(t, i) && !t->worker[i].parks)
+			return false;
+	return t->workers;
+}
+
+static bool may_leave(const struct wh_tenant *t, const struct wh_tenant *for_whom, uint32_t devices,
+		      int64_t now)
+{
+	if (!wh_server.overcommit_ms || t == for_whom || t->suspend.state != WH_RUNS ||
+	    !is_in_the_way(t, devices) || !all_park(t) || now < t->room.stays_ms)
+		return false;
+	return is_idle(t, now) ||
+	       (now - t->room.on_ms >= (int64_t)wh_server.overcommit_ms &&
+		class_on(t, devices) <= class_on(for_whom, devices));
+}
+
+static bool goes_before(const struct wh_tenant *a, const struct wh_tenant *b, uint32_t devices)
+{
+	int x = class_on(a, devices), y = class_on(b, devices);
+
+	return x != y ? x < y : a->room.called_ms < b->room.called_ms;
+}
+
+static struct wh_tenant *who_leaves(const struct wh_tenant *for_whom, uint32_t devices, int64_t now)
+{
+	struct wh_tenant *t = NULL, *best = NULL;
+
+	while ((t = wh_tenant_next(t)))
+		if (may_leave(t, for_whom, devices, now) &&
+		    (!best || goes_before(t, best, devices)))
+			best = t;
+	return best;
+}
+
+static bool anybody_is_in_the_way(const struct wh_tenant *for_whom, uint32_t devices)
+{
+	struct wh_tenant *t = NULL;
+
+	while ((t = wh_tenant_next(t)))
+		if (t != for_whom && is_in_the_way(t, devices))
+			return true;
+	return false;
+}
+
+static void stay(struct wh_tenant *t, int64_t from)
+{
+	t->room.stays_ms = from + (int64_t)wh_server.overcommit_ms;
+}
+
+/* --- On the way ------------------------------------------------------------------------- */
+
+static bool park(struct wh_tenant *t, int64_t now)
+{
+	char err[WH_CONTROL_ERROR];
+
+	t->room.parked = true;
+	if (wh_suspend_park(t, is_idle(t, now) ? IDLE_WAIT_MS : BUSY_WAIT_MS, err, sizeof(err)))
+		return true;
+	wh_say_of(t->name, "warn", "%s", err);
+	return false;
+}
+
+static bool unpark(struct wh_tenant *t)
+{
+	char err[WH_CONTROL_ERROR];
+
+	if (wh_suspend_unpark(t, err, sizeof(err)))
+		return true;
+	wh_say_of(t->name, "warn", "%s", err);
+	t->room.again_ms = wh_now_ms() + AGAIN_MS;
+	return false;
+}
+
+static bool has_patience(const struct wh_tenant *t, int64_t now)
+{
+	return now - t->room.since_ms < (int64_t)wh_server.overcommit_ms + PATIENCE_MS;
+}
+
+/* Those on which it waits for room. */
+static uint32_t devices_of(const struct wh_tenant *t)
+{
+	return is_away(t) ? ~wh_hidden_places(t->file.limits) : asked_for(t);
+}
+
+/* Brings a tenant back, or makes room for that. False: nothing can be done now. */
+static bool bring(struct wh_tenant *t, int64_t now)
+{
+	struct wh_tenant *other;
+
+	if (!t->room.tight)
+		return now >= t->room.again_ms && unpark(t);
+	other = who_leaves(t, devices_of(t), now);
+	if (other)
+		return park(other, now);
+	/* Somebody may have freed memory. */
+	t->room.tight = now < t->room.again_ms;
+	return false;
+}
+
+static bool give(struct wh_tenant *t, int64_t now)
+{
+	uint32_t devices = devices_of(t);
+	struct wh_tenant *other = who_leaves(t, devices, now);
+
+	if (other)
+		return park(other, now);
+	if (!anybody_is_in_the_way(t, devices) || !has_patience(t, now))
+		answer(t, devices, WH_ROOM_NONE);
+	return false;
+}
+
+static struct wh_tenant *next_in_turn(uint64_t after)
+{
+	struct wh_tenant *t = NULL, *best = NULL;
+
+	while ((t = wh_tenant_next(t)))
+		if (t->room.turn > after && (!best || t->room.turn < best->room.turn))
+			best = t;
+	return best;
+}
+
+static bool somebody_is_on_the_way(void)
+{
+	struct wh_tenant *t = NULL;
+
+	while ((t = wh_tenant_next(t)))
+		if (t->room.parked && wh_suspend_is_under_way(t))
+			return true;
+	return false;
+}
+
+/*
+ * Who has waited for longest is first. What becomes free of its devices is not for those who are to
+ * come back after it, unless it waits in vain.
+ */
+static void serve(int64_t now)
+{
+	struct wh_tenant *t;
+	uint32_t devices, kept = 0;
+
+	for (t = next_in_turn(0); t; t = next_in_turn(t->room.turn)) {
+		if (!waits(t))
+			continue;
+		devices = devices_of(t);
+		if (is_away(t) ? !(devices & kept) && bring(t, now) : give(t, now))
+			return;
+		if (has_patience(t, now))
+			kept |= devices;
+	}
+}
+
+static void look(void)
+{
+	int64_t now = wh_now_ms();
+	struct wh_tenant *t = NULL;
+
+	while ((t = wh_tenant_next(t))) {
+		note_calls(t, now);
+		note_wait(t, now);
+	}
+	if (!somebody_is_on_the_way())
+		serve(now);
+}
+
+static void on_time(int fd, void *arg)
+{
+	uint64_t times;
+
+	(void)arg;
+	if (read(fd, &times, sizeof(times)) == sizeof(times))
+		look();
+}
+
+/* --- What has become of it ---------------------------------------------------------------- */
+
+void wh_room_runs(struct wh_tenant *t)
+{
+	int64_t now = wh_now_ms();
+
+	/* Also one that could not be parked, so that others are tried. */
+	if (t->room.parked)
+		stay(t, now);
+	t->room.parked = t->room.tight = false;
+	t->room.on_ms = now;
+}
+
+/* A tenant has left its devices. All that wait for these ask the driver again. */
+static void left(struct wh_tenant *gone)
+{
+	uint32_t devices = ~wh_hidden_places(gone->file.limits), asked;
+	int64_t now = wh_now_ms();
+	struct wh_tenant *t = NULL;
+
+	gone->room.parkings++;
+	/* Its own calls that want room wait for its resumption from now on. */
+	answer(gone, UINT32_MAX, WH_ROOM_MADE);
+	while ((t = wh_tenant_next(t))) {
+		t->room.tight = false;
+		t->room.again_ms = 0;
+		asked = t->suspend.state == WH_RUNS ? asked_for(t) & devices : 0;
+		if (!asked)
+			continue;
+		stay(t, now);
+		answer(t, asked, WH_ROOM_MADE);
+	}
+}
+
+void wh_room_settled(struct wh_tenant *t, enum wh_park_end end)
+{
+	if (!t->room.parked || t->suspend.state != WH_SUSPENDED)
+		return;
+	if (end == WH_PARK_DONE) {
+		left(t);
+		return;
+	}
+	t->room.tight = end == WH_PARK_FULL;
+	t->room.again_ms = wh_now_ms() + AGAIN_MS;
+}
+
+/* --- Start, and over a handover ------------------------------------------------------------ */
+
+/* Without --overcommit there is no more of it to do than to resume what is parked. */
+static bool is_needed(void)
+{
+	struct wh_tenant *t = NULL;
+
+	while (!wh_server.overcommit_ms && (t = wh_tenant_next(t)))
+		if (t->room.parked)
+			return true;
+	return wh_server.overcommit_ms;
+}
+
+bool wh_room_start(void)
+{
+	const struct itimerspec every = { { 0, LOOK_MS * 1000000 }, { 0, LOOK_MS * 1000000 } };
+
+	if (!is_needed())
+		return true;
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return timer >= 0 && !timerfd_settime(timer, 0, &every, NULL) &&
+	       wh_loop_add(timer, on_time, NULL);
+}
+
+void wh_room_say(cJSON *o, const struct wh_tenant *t)
+{
+	uint64_t now = t->room.turn ? (uint64_t)(wh_now_ms() - t->room.since_ms) : 0;
+
+	cJSON_AddNumberToObject(o, "parkings", (double)t->room.parkings);
+	cJSON_AddNumberToObject(o, "room_waited_ms", (double)(t->room.waited_ms + now));
+}
+
+void wh_room_leave(cJSON *o, const struct wh_tenant *t)
+{
+	cJSON_AddBoolToObject(o, "parked", t->room.parked);
+	cJSON_AddNumberToObject(o, "parkings", (double)t->room.parkings);
+	cJSON_AddNumberToObject(o, "room_waited_ms", (double)t->room.waited_ms);
+}
+
+void wh_room_take(struct wh_tenant *t, const cJSON *o)
+{
+	int64_t now = wh_now_ms();
+
+	t->room.parked = wh_taken_flag(o, "parked");
+	t->room.parkings = wh_taken_number(o, "parkings");
+	t->room.waited_ms = wh_taken_number(o, "room_waited_ms");
+	/* Nobody remembers since when it has been there. */
+	t->room.on_ms = now;
+	stay(t, now);
+}
