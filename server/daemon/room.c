@@ -135,7 +135,9 @@ static bool is_away(const struct wh_tenant *t)
 
 static bool waits(const struct wh_tenant *t)
 {
-	return is_away(t) ? is_called(t) : t->suspend.state == WH_RUNS && asked_for(t);
+	if (is_away(t))
+		return !t->workers || is_called(t);
+	return t->suspend.state == WH_RUNS && asked_for(t);
 }
 
 static void note_calls(struct wh_tenant *t, int64_t now)

@@ -342,6 +342,10 @@ bool wh_suspend_park(struct wh_tenant *t, unsigned int wait_ms, char *err, size_
 
 bool wh_suspend_unpark(struct wh_tenant *t, char *err, size_t err_size)
 {
+	if (!t->workers) {
+		become(t, WH_RUNS);
+		return true;
+	}
 	return resume(t, WH_JOB_RESUME, err, err_size);
 }
 
@@ -352,9 +356,16 @@ static bool order_resume(struct wh_tenant *t, bool *done, char *err, size_t err_
 			 wh_suspension_name(t));
 		return false;
 	}
-	*done = !t->workers;
+	*done = !t->workers || (t->suspend.drained && wh_server.overcommit_ms);
 	if (!*done)
 		return resume(t, WH_JOB_RESUME, err, err_size);
+	/* Those that were drained need not fit together; calls bring them back. */
+	if (t->workers) {
+		t->suspend.drained = false;
+		t->room.parked = true;
+		become(t, WH_SUSPENDED);
+		return true;
+	}
 	wh_move_end(t);
 	become(t, WH_RUNS);
 	return true;

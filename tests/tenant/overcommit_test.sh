@@ -36,7 +36,7 @@ tenants() { for t in "$@"; do "$wormhole" tenant create "$t" --mem 48M; done; }
 alone() { timeout 60 "$wormhole" run --tenant "$2" -- "$client" "alloc=$1" 2>&1; }
 
 [ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
-plan 27
+plan 31
 
 # Without the option.
 like a_time_of_none_is_an_error "$("$wormhole" serve --backend softgpu --overcommit=none 2>&1)" \
@@ -140,6 +140,25 @@ is what_no_device_has_the_driver_refuses "$(alone $((80 * M)) all) $(states low 
 next x
 next y
 is and_all_come_back "$(said x)$(said y)$(states low normal)" "ok ok ok ok running running "
+alone $((40 * M)) all >"$tmp/said"
+await is_state low parked
+kill -KILL "$(pid y)"
+ok a_parked_tenant_whose_programs_end_runs_again await is_state low running
+finish_client x
+finish_client y 2>/dev/null
+fd=3
+await is_empty
+start x --tenant normal -- alloc=$((40 * M)) ready line copy=65536
+start y --tenant all -- alloc=$((40 * M)) ready line copy=65536
+is drain_keeps_those_that_are_parked "$("$wormhole" drain --suspend >"$tmp/said" 2>&1; states normal all)" \
+	"suspended suspended "
+is and_its_end_lets_calls_bring_them_back "$("$wormhole" drain --off 2>&1; states normal all)" "parked parked "
+next x
+next y
+is also_those_that_do_not_fit_together "$(said x)$(said y)" "ok ok ok ok "
+finish_client x
+finish_client y
+fd=3
 "$wormhole" stop --force
 
 # Two tenants that compute all the time.
