@@ -632,8 +632,6 @@ static CUresult graph_bytes(CUdevice dev, CUgraphMem_attribute which, cuuint64_t
 		[CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH] = &b->reserved_high,
 	};
 
-	if (!sgpu_device_ok(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
 	if (!value || (unsigned int)which >= sizeof(of) / sizeof(*of))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!set && sgpu_books_fail())
@@ -649,18 +647,25 @@ static CUresult graph_bytes(CUdevice dev, CUgraphMem_attribute which, cuuint64_t
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute which, void *value)
+static CUresult graph_attribute(CUdevice dev, CUgraphMem_attribute which, void *value, bool set)
 {
 	CUresult rc = sgpu_enter_global();
 
-	return rc ? rc : sgpu_leave(graph_bytes(dev, which, value, false));
+	if (rc)
+		return rc;
+	if (!sgpu_device_ok(dev))
+		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
+	return sgpu_leave(graph_bytes(dev, which, value, set));
+}
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute which, void *value)
+{
+	return graph_attribute(dev, which, value, false);
 }
 
 CUresult cuDeviceSetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute which, void *value)
 {
-	CUresult rc = sgpu_enter_global();
-
-	return rc ? rc : sgpu_leave(graph_bytes(dev, which, value, true));
+	return graph_attribute(dev, which, value, true);
 }
 
 /* ---- a picture of a graph ---- */
