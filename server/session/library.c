@@ -127,6 +127,14 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
+/* Is the file that of the major before? */
+static bool is_older(const struct wh_library *lib, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return lib->older && begins(slash ? slash + 1 : path, lib->older);
+}
+
 /*
  * A library looks for others by their names. If a program's own search (LD_LIBRARY_PATH) leads to a
  * client's stub first, as over loopback, it would find that. So these libraries are opened before
@@ -140,7 +148,7 @@ void wh_library_open_beside(const struct wh_library *lib, const char *path)
 
 	if (!slash || !search || !*search)
 		return;
-	name = lib->older && begins(slash + 1, lib->older) ? lib->older_beside : lib->beside;
+	name = is_older(lib, path) ? lib->older_beside : lib->beside;
 	for (; name && *name; name += n + (name[n] == ' ')) {
 		n = strcspn(name, " ");
 		file = file_beside(path, slash - path, name, n, room, sizeof(room));
@@ -194,8 +202,8 @@ uint32_t wh_library_version(const struct wh_library *lib, void *handle)
 
 /* --- Loading -------------------------------------------------------------------- */
 
-/* Returns the table of the file's functions, or NULL: it is not that library, or no memory. */
-static void *functions_of(const struct wh_library *lib, void *handle)
+/* Returns the table of the file's functions, or NULL with one line in err. */
+static void *functions_of(const struct wh_library *lib, void *handle, char *err, size_t err_size)
 {
 	const struct wh_library_symbol *sym;
 	void *table = calloc(1, lib->table_size);
@@ -204,16 +212,10 @@ static void *functions_of(const struct wh_library *lib, void *handle)
 		*(void **)((char *)table + sym->offset) = dlsym(handle, sym->name);
 	if (table && *(void **)((char *)table + lib->symbols->offset))
 		return table;
+	snprintf(err, err_size, "%s", table ? "it lacks its first function: not that library" :
+		 "out of memory");
 	free(table);
 	return NULL;
-}
-
-/* Is the file that of the major before? */
-static bool is_older(const struct wh_library *lib, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return lib->older && begins(slash ? slash + 1 : path, lib->older);
 }
 
 const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish,
@@ -240,9 +242,8 @@ const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t num
 	handle = open_file(lib, path, err, err_size);
 	if (!handle)
 		return NULL;
-	file->functions = functions_of(lib, handle);
+	file->functions = functions_of(lib, handle, err, err_size);
 	if (!file->functions) {
-		snprintf(err, err_size, "it lacks its first function: not that library");
 		dlclose(handle);
 		return NULL;
 	}

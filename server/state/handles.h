@@ -37,7 +37,6 @@ struct wh_handles {
 	bool older;		/* the running call is for the older of a library's two files */
 };
 
-
 bool wh_handles_init(struct wh_handles *h);
 void wh_handles_free(struct wh_handles *h);
 
