@@ -44,6 +44,16 @@ has_workers() { [ "$(workers | wc -l)" = "$1" ]; }
 files() { (cd "$WORMHOLE_DIR/tenants" 2>/dev/null && ls); }
 gone() { ! kill -0 "$1"; }
 
+# killed PID: is another server there in the place of this one?
+killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
+answers() { "$wormhole" tenant list >/dev/null 2>&1; }
+# kill_server [PID...] kills the server, and these with it, and returns when the next one answers.
+kill_server() {
+	was=$(server)
+	kill -KILL "$was" "$@"
+	await killed "$was" && await answers
+}
+
 # halt PID stops a process and returns when it is stopped, each of its threads. A signal is only on
 # its way when kill(1) returns.
 halted() {

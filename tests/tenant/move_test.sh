@@ -6,25 +6,17 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
+. "$WH_TOP/tests/tenant/suspended.sh"
 
-computes=$WH_BUILD/tests/tenant/bin/computes
 uuid=GPU-776f726d-686f-6c65-2d73-6f6674677076	# of device 1
 # Workers write nowhere else.
 books=$(mktemp /dev/shm/books.XXXXXX)
 export WORMHOLE_SOFTGPU_MEM=64M,64M,48M WORMHOLE_SOFTGPU_BIND=1 WORMHOLE_SOFTGPU_BOOKS="$books"
 move() { timeout 60 "$wormhole" move "$@" 2>&1; }
-suspend() { timeout 60 "$wormhole" suspend "$@" 2>&1; }
-resume() { timeout 60 "$wormhole" resume "$@" 2>&1; }
-state() { field "$1" "t['state']"; }
 devices() { field "$1" "' '.join('%d:%d' % (x['device'], x['memory'] >> 20) for x in t['devices'])"; }
-worker() { field "$1" "t['workers'][0]['pid']"; }
-helper() { pgrep -P "$(monitor)" -f -- --checkpoint; }
-killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
 # What the driver has on devices 0 and 1 (softgpu/driver/books.h), in MiB.
 really() { od -An -tu8 -j64 -N16 "$books" | awk '{ printf "%d %d", $1 / 1048576, $2 / 1048576 }'; }
-answers() { "$wormhole" tenant list >/dev/null 2>&1; }
 
-[ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
 plan 43
 STATE=$tmp/state serve --nvml none --worker-uid none
 
@@ -135,9 +127,7 @@ halt "$w"
 move a --to 0 >"$tmp/said" &
 asking=$!
 await helper
-was=$(server)
-kill -KILL "$was"
-await killed "$was" && await answers
+kill_server
 kill -CONT "$w"
 wait $asking
 is a_move_outlives_the_server_that_began_it "$?$(cat "$tmp/said") $(devices a) $(state a)" "0 0:4 running"
@@ -148,9 +138,7 @@ halt "$w"
 move a --to 1 >"$tmp/said" &
 asking=$!
 await helper
-was=$(server)
-kill -KILL "$was" "$(helper)"
-await killed "$was" && await answers
+kill_server "$(helper)"
 kill -CONT "$w"
 wait $asking
 is nor_by_the_end_of_both "$(resume a; devices a; state a; really)" "0:4

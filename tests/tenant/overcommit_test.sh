@@ -6,20 +6,11 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
+. "$WH_TOP/tests/tenant/suspended.sh"
 
-computes=$WH_BUILD/tests/tenant/bin/computes
 export WORMHOLE_SOFTGPU_MEM=64M WORMHOLE_SOFTGPU_BIND=1
 M=1048576
-state() { field "$1" "t['state']"; }
-states() { for t in "$@"; do state "$t"; done | tr '\n' ' '; }
 is_state() { [ "$(state "$1")" = "$2" ]; }
-worker() { field "$1" "t['workers'][0]['pid']"; }
-helper() { pgrep -P "$(monitor)" -f -- --checkpoint; }
-killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
-answers() { "$wormhole" tenant list >/dev/null 2>&1; }
-go() { eval "echo >&\$fd_$1"; }
-asleep() { ! grep -h -v '^[0-9]* (.*) [SI] ' "/proc/$1/task/"*/stat; }
-client_of() { field "$1" "t['workers'][0]['client_pid']"; }
 metric() { "$wormhole" metrics | sed -n "s/^wormhole_$1{tenant=\"$2\".*} //p"; }
 # Workers write nowhere else.
 books=$(mktemp /dev/shm/books.XXXXXX)
@@ -35,7 +26,6 @@ tenants() { for t in "$@"; do "$wormhole" tenant create "$t" --mem 48M; done; }
 # alone ALLOCATION TENANT is a program that is over at once.
 alone() { timeout 60 "$wormhole" run --tenant "$2" -- "$client" "alloc=$1" 2>&1; }
 
-[ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
 plan 31
 
 # Without the option.
@@ -98,18 +88,14 @@ kill -KILL "$(helper)"
 kill -CONT "$(worker a)"
 await eval '[ "$(said y)" = "ok ok " ]'
 is the_end_of_the_process_that_asks_only_delays_it "$(said y) $(state a)" "ok ok  parked"
-was=$(server)
-kill -KILL "$was"
-await killed "$was" && await answers
+kill_server
 is a_tenant_stays_parked_over_a_kill_of_the_server "$(states a b)" "parked running "
 next x
 is and_comes_back_after_it "$(said x) $(states a b)" "ok ok ok  running parked "
 halt "$(worker a)"
 go y
 await helper
-was=$(server)
-kill -KILL "$was"
-await killed "$was" && await answers
+kill_server
 kill -CONT "$(worker a)"
 await eval '[ "$(said y)" = "ok ok ok " ]'
 is a_kill_of_the_server_in_the_middle_only_delays_it "$(said y) $(states a b)" "ok ok ok  parked running "

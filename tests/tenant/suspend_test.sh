@@ -6,23 +6,10 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
+. "$WH_TOP/tests/tenant/suspended.sh"
 
-computes=$WH_BUILD/tests/tenant/bin/computes
-suspend() { timeout 60 "$wormhole" suspend "$@" 2>&1; }
-resume() { timeout 60 "$wormhole" resume "$@" 2>&1; }
-state() { field "$1" "t['state']"; }
-worker() { field "$1" "t['workers'][${2:-0}]['pid']"; }
-client_of() { field "$1" "t['workers'][${2:-0}]['client_pid']"; }
-# go NAME lets a client go on that waits for a line; it is in a call of CUDA then.
-go() { eval "echo >&\$fd_$1"; }
-# A program waits in its call when each of its threads, and of its worker's, sleeps.
-asleep() { ! grep -h -v '^[0-9]* (.*) [SI] ' "/proc/$1/task/"*/stat; }
 cpu_of() { cat "/proc/$1/stat" "/proc/$2/stat" | sed 's/.*) //' | awk '{ n += $12 + $13 } END { print n }'; }
-killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
-helper() { pgrep -P "$(monitor)" -f -- --checkpoint; }
-answers() { "$wormhole" tenant list >/dev/null 2>&1; }
 
-[ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
 plan 66
 serve
 
@@ -207,9 +194,7 @@ is after_it_the_program_goes_on "$(said x)" "ok ok "
 
 # Servers that end.
 suspend a
-was=$(server)
-kill -KILL "$was"
-await killed "$was" && await answers
+kill_server
 is a_tenant_stays_suspended_over_a_kill_of_the_server "$(state a)" suspended
 "$wormhole" reload
 is and_over_a_reload "$(state a)" suspended
@@ -220,9 +205,7 @@ halt "$w"
 suspend a >"$tmp/said" &
 asking=$!
 await helper
-was=$(server)
-kill -KILL "$was"
-await killed "$was" && await answers
+kill_server
 kill -CONT "$w"
 wait $asking
 is a_suspension_outlives_the_server_that_began_it "$?$(cat "$tmp/said") $(state a)" "0 suspended"
@@ -236,7 +219,6 @@ is limits_of_a_suspended_tenant_can_be_changed "$(field a "d['memory_limit'], t[
 is a_suspended_tenant_can_be_deleted "$("$wormhole" tenant delete a --force 2>&1; "$wormhole" tenant list | grep -c '^a ')" 0
 
 # Empty devices.
-states() { for t in "$@"; do state "$t"; done | tr '\n' ' '; }
 for t in p q hand; do "$wormhole" tenant create $t --mem 64M; done
 fd=3
 start x --tenant p -- alloc=4194304 ready line copy=65536
@@ -249,9 +231,7 @@ q 1
 hand 1
 suspended suspended suspended running "
 is devices_are_empty_then "$(for t in p q hand; do field $t "d['memory']"; done | tr '\n' ' ')" "0 0 0 "
-was=$(server)
-kill -KILL "$was"
-await killed "$was" && await answers
+kill_server
 is they_stay_so_over_a_kill_of_the_server "$(states p q)" "suspended suspended "
 like and_no_program_starts "$("$wormhole" run --tenant empty -- "$client" alloc=4096 2>&1)" "takes no new programs"
 is the_end_of_that_resumes_those_and_no_other "$("$wormhole" drain --off; states p q hand)" "running running suspended "
