@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Points of claims_test.sh: claims as users, classes and the scheduler write them, and what they give."""
 import claims
+import points
 from tenants import Refused
 
 GIB = 1 << 30
@@ -113,9 +114,4 @@ for name, parameters in (('parameters_that_are_a_list', []), ('no_parameters', N
     bad['opaque']['parameters'] = parameters
     point(name, read(one, bad), KIND)
 
-print(f'TAP version 13\n1..{len(POINTS)}')
-for n, (name, got, expected) in enumerate(POINTS, 1):
-    print(f'{"ok" if got == expected else "not ok"} {n} - {name}')
-    if got != expected:
-        print(f'# expected: {expected}\n# got:      {got}')
-raise SystemExit(any(got != expected for _, got, expected in POINTS))
+points.finish(POINTS)

@@ -6,6 +6,7 @@ import sys
 
 import claims
 import jsonschema
+import points
 import yaml
 
 KINDS = {'DeviceClass': 'resource.v1', 'ClusterRole': 'rbac.v1', 'ResourceClaimTemplate': 'resource.v1',
@@ -40,9 +41,4 @@ POINTS.append(('driver_takes_its_parameters', TENANT, {'user': 1000, 'limits': {
     'memory': 4 << 30, 'sm': 30, 'sm_max': 100, 'priority': 'low'}}}))
 POINTS.append(('driver_is_the_one_of_the_selector', [s['cel']['expression'] for s in
                OBJECTS['DeviceClass']['spec']['selectors']], [f'device.driver == "{claims.DRIVER}"']))
-print(f'TAP version 13\n1..{len(POINTS)}')
-for n, (name, got, expected) in enumerate(POINTS, 1):
-    print(f'{"ok" if got == expected else "not ok"} {n} - {name}')
-    if got != expected:
-        print(f'# expected: {expected}\n# got:      {got}')
-raise SystemExit(any(got != expected for _, got, expected in POINTS))
+points.finish(POINTS)
