@@ -47,8 +47,9 @@ gone() { ! kill -0 "$1"; }
 # killed PID: is another server there in the place of this one?
 killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
 answers() { "$wormhole" tenant list >/dev/null 2>&1; }
-# kill_server [PID...] kills the server, and these with it, and returns when the next one answers.
-kill_server() {
+# kill_alone [PID...] kills the server without its monitor, and these with it, and returns when the
+# next server answers.
+kill_alone() {
 	was=$(server)
 	kill -KILL "$was" "$@"
 	await killed "$was" && await answers

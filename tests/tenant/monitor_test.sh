@@ -22,7 +22,7 @@ w=$(field stays "t['workers'][0]['pid']")
 own=$("$wormhole" tenant list --json | sed -n 's/.*"\(run[0-9]*\)".*/\1/p' | head -n 1)
 before=$(files_of "$m")
 
-ok another_server_goes_on_after_a_kill kill_server
+ok another_server_goes_on_after_a_kill kill_alone
 is below_the_same_monitor "$(monitor)" "$m"
 is it_has_open_what_the_one_before_had "$(files_of "$m")" "$before"
 is workers_live_on "$(field stays "t['workers'][0]['pid']")" "$w"
@@ -40,7 +40,7 @@ is and_one_of_the_default_tenant "$(said c)" "ok ok "
 is limits_hold_on "$(run alloc=47000000)" CUDA_ERROR_OUT_OF_MEMORY
 is new_programs_are_served "$(run alloc=4096)" ok
 is limits_can_be_changed "$("$wormhole" limit stays --mem 60M 2>&1; field stays "d['memory_limit']")" 62914560
-kill_server
+kill_alone
 is also_what_was_changed_last_is_kept "$(field stays "d['memory_limit']")" 62914560
 finish_client b
 ok a_tenant_goes_with_its_keeper await eval "! '$wormhole' stat '$own' >/dev/null 2>&1"
@@ -60,25 +60,25 @@ is its_account_is_free "$("$wormhole" stat stays --json | grep -c "\"pid\": $w")
 for n in 1 2 3; do
 	"$wormhole" run --mem 16M -- "$client" alloc=4096 launch=50 </dev/null >"$tmp/run.$n" 2>"$tmp/run.err.$n" &
 	eval "run_$n=$!"
-	kill_server
+	kill_alone
 done
 for n in 1 2 3; do eval "wait \$run_$n"; done
 is programs_that_start_meanwhile_are_served "$(cat "$tmp"/run.[1-3] "$tmp"/run.err.[1-3] | sort | uniq -c | tr -s ' ')" " 6 ok"
 next c
 is and_those_that_run_do_not_notice "$(said c)" "ok ok ok "
 "$wormhole" tenant create last --mem 16M
-kill_server
+kill_alone
 is a_tenant_that_was_answered_for_is_there "$(names)" "default stays last "
 "$wormhole" tenant delete last
-kill_server
+kill_alone
 is one_that_was_deleted_is_not "$(names)" "default stays "
 
 # It is reloaded as ever, and drains on.
 is it_can_be_reloaded "$("$wormhole" reload 2>&1; echo $?)" 0
-kill_server
+kill_alone
 is and_killed_again "$(run alloc=4096)" ok
 "$wormhole" drain >/dev/null
-kill_server
+kill_alone
 like one_that_drained_drains_on "$(WORMHOLE_LOG=1 "$wormhole" run --tenant stays -- "$client" 2>&1)" "takes no new programs"
 "$wormhole" drain --off >/dev/null
 

@@ -127,7 +127,7 @@ halt "$w"
 move a --to 0 >"$tmp/said" &
 asking=$!
 await helper
-kill_server
+kill_alone
 kill -CONT "$w"
 wait $asking
 is a_move_outlives_the_server_that_began_it "$?$(cat "$tmp/said") $(devices a) $(state a)" "0 0:4 running"
@@ -138,7 +138,7 @@ halt "$w"
 move a --to 1 >"$tmp/said" &
 asking=$!
 await helper
-kill_server "$(helper)"
+kill_alone "$(helper)"
 kill -CONT "$w"
 wait $asking
 is nor_by_the_end_of_both "$(resume a; devices a; state a; really)" "0:4

@@ -88,14 +88,14 @@ kill -KILL "$(helper)"
 kill -CONT "$(worker a)"
 await eval '[ "$(said y)" = "ok ok " ]'
 is the_end_of_the_process_that_asks_only_delays_it "$(said y) $(state a)" "ok ok  parked"
-kill_server
+kill_alone
 is a_tenant_stays_parked_over_a_kill_of_the_server "$(states a b)" "parked running "
 next x
 is and_comes_back_after_it "$(said x) $(states a b)" "ok ok ok  running parked "
 halt "$(worker a)"
 go y
 await helper
-kill_server
+kill_alone
 kill -CONT "$(worker a)"
 await eval '[ "$(said y)" = "ok ok ok " ]'
 is a_kill_of_the_server_in_the_middle_only_delays_it "$(said y) $(states a b)" "ok ok ok  parked running "

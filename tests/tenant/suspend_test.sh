@@ -194,7 +194,7 @@ is after_it_the_program_goes_on "$(said x)" "ok ok "
 
 # Servers that end.
 suspend a
-kill_server
+kill_alone
 is a_tenant_stays_suspended_over_a_kill_of_the_server "$(state a)" suspended
 "$wormhole" reload
 is and_over_a_reload "$(state a)" suspended
@@ -205,7 +205,7 @@ halt "$w"
 suspend a >"$tmp/said" &
 asking=$!
 await helper
-kill_server
+kill_alone
 kill -CONT "$w"
 wait $asking
 is a_suspension_outlives_the_server_that_began_it "$?$(cat "$tmp/said") $(state a)" "0 suspended"
@@ -231,7 +231,7 @@ q 1
 hand 1
 suspended suspended suspended running "
 is devices_are_empty_then "$(for t in p q hand; do field $t "d['memory']"; done | tr '\n' ' ')" "0 0 0 "
-kill_server
+kill_alone
 is they_stay_so_over_a_kill_of_the_server "$(states p q)" "suspended suspended "
 like and_no_program_starts "$("$wormhole" run --tenant empty -- "$client" alloc=4096 2>&1)" "takes no new programs"
 is the_end_of_that_resumes_those_and_no_other "$("$wormhole" drain --off; states p q hand)" "running running suspended "
