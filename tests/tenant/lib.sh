@@ -46,13 +46,12 @@ gone() { ! kill -0 "$1"; }
 
 # killed PID: is another server there in the place of this one?
 killed() { [ "$(server)" != "$1" ] && kill -0 "$(server)" 2>/dev/null; }
-answers() { "$wormhole" tenant list >/dev/null 2>&1; }
 # kill_alone [PID...] kills the server without its monitor, and these with it, and returns when the
 # next server answers.
 kill_alone() {
 	was=$(server)
 	kill -KILL "$was" "$@"
-	await killed "$was" && await answers
+	await killed "$was" && await "$wormhole" tenant list
 }
 
 # halt PID stops a process and returns when it is stopped, each of its threads. A signal is only on

@@ -7,26 +7,10 @@
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../..
 : "${WH_TOP:=$build/..}"
-. "$WH_TOP/tests/tap.sh"
-tmp=$(mktemp -d)
-pids=
-trap 'kill -9 $pids 2>/dev/null; rm -rf "$tmp"' EXIT
-# When the test is stopped from outside, the trap on EXIT runs as well.
-trap 'exit 1' HUP INT PIPE TERM
+. "$WH_TOP/tests/worker/lib.sh"
 export tmp here build FAKE_RUN="$tmp/run" WORMHOLE_DIR="$tmp/nothing" FAKE_NVML="$tmp/figures" \
 	FAKE_NVML_CRASH="$tmp/crash" FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075
 M=1048576
-wormhole() { LD_PRELOAD=$build/tests/cli/fake_control.so "$build/host/wormhole" "$@"; }
-
-# await COMMAND... runs a command until it succeeds, at most 10 s.
-await() {
-	await_left=500
-	until "$@" >/dev/null 2>&1; do
-		await_left=$((await_left - 1))
-		[ $await_left -gt 0 ] || return 1
-		sleep 0.02
-	done
-}
 says() { grep -q -e "$1" "$tmp/err"; }
 
 cat >"$tmp/worker" <<'END'
