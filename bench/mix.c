@@ -18,6 +18,7 @@
 #include "bench.h"
 #include "forward.h"
 #include "launch.h"
+#include "../tests/programs/shares.h"
 
 #define N		120	/* floats: 480 bytes */
 #define XORWOW		101	/* CURAND_RNG_PSEUDO_XORWOW */
@@ -156,7 +157,6 @@ static void one(int kind, long i)
 	call(other[kind], 0);
 }
 
-/* The kind that is furthest behind its share comes next, as in neuron.cu. */
 static void mix(long calls)
 {
 	long debt[KINDS] = { 0 }, total = 0, i;
@@ -165,12 +165,7 @@ static void mix(long calls)
 	for (j = 0; j < KINDS; j++)
 		total += share[j];
 	for (i = 0; i < calls; i++) {
-		for (j = 0, k = 0; j < KINDS; j++) {
-			debt[j] += share[j];
-			if (debt[j] > debt[k])
-				k = j;
-		}
-		debt[k] -= total;
+		k = next_kind(debt, share, KINDS, total);
 		one(k, i);
 		made[k]++;
 	}

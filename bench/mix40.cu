@@ -11,6 +11,7 @@
 #include <curand.h>
 #include <functional>
 #include "../tests/programs/program.h"
+#include "../tests/programs/shares.h"
 
 #define N	120	// floats: 480 bytes
 #define WHOLE	1100000
@@ -135,14 +136,8 @@ int main(int argc, char **argv)
 	start();
 	begin = now();
 	for (; calls_made < calls; calls_made++) {
-		int k = 0;
+		int k = next_kind(debt, share, KINDS, total);
 
-		for (int j = 0; j < KINDS; j++) {
-			debt[j] += share[j];
-			if (debt[j] > debt[k])
-				k = j;
-		}
-		debt[k] -= total;
 		kinds[k].call();
 		made[k]++;
 	}

@@ -8,6 +8,7 @@
 // 	neuron [calls=100000] [bytes=480]
 #include <curand.h>
 #include "program.h"
+#include "shares.h"
 
 enum kind { COPY, SEED, OFFSET, LAUNCH, PEEK, KINDS };
 
@@ -42,17 +43,8 @@ int main(int argc, char **argv)
 	CHECK(cudaMemcpy(dev, host.data(), bytes, cudaMemcpyHostToDevice));
 	start = now();
 	for (long i = 0; i < calls; i++) {
-		int k = 0;
+		int k = next_kind(debt, share, KINDS, total);
 
-		/*
-		 * The kind with the largest debt comes next, so the shares hold over any stretch.
-		 */
-		for (int j = 0; j < KINDS; j++) {
-			debt[j] += share[j];
-			if (debt[j] > debt[k])
-				k = j;
-		}
-		debt[k] -= total;
 		switch (k) {
 		case COPY:
 			if (made[COPY] % 2) {
