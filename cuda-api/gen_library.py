@@ -269,8 +269,18 @@ def version_of(pro, api):
     return f'\t.property = "{name}",\n' if name in api.calls else ''
 
 
+def editions(pro):
+    """Returns the initialisers of the majors that the library has, by edition (wire.h)."""
+    text = ''
+    for i, of in enumerate((pro, pro.of('older'), pro.of('oldest'))):
+        if of:
+            besides = f'"{" ".join(of.besides)}"' if of.besides else 'NULL'
+            text += f'\t.edition[{i}] = {{ "{of.soname}", {besides} }},\n'
+    return text
+
+
 def gen_server(d, api):
-    pro, old = d.profile, d.profile.of('older')
+    pro = d.profile
     text = banner(pro) + f'#include "gen_{pro.name}_server.h"\n\n'
     text += life.server(d, api)
     text += ''.join(g.server_handler(d, c) for c in g.in_order(api))
@@ -288,9 +298,7 @@ def gen_server(d, api):
                    f'\t.table_size = sizeof(struct wh_{pro.name}_functions),\n\t.symbols = symbols,\n'
                    f'\t.calls = calls,\n\t.ncalls = WH_{pro.name.upper()}_CALLS,\n'
                    + version_of(pro, api) + (f'\t.loaded = {pro.loaded},\n' if pro.loaded else '')
-                   + (f'\t.beside = "{" ".join(pro.besides)}",\n' if pro.besides else '')
-                   + (f'\t.older = "{old.soname}",\n\t.older_beside = "{" ".join(old.besides)}",\n'
-                      if old else '') + '};\n')
+                   + editions(pro) + '};\n')
 
 
 # --- Coverage -----------------------------------------------------------------------------

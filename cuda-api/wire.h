@@ -34,8 +34,13 @@ struct wh_rsp {
 
 /* The upper half of a call's number is its library's, WH_LIB_*. */
 #define WH_LIBRARY_SHIFT	16
-/* A bit of it: the call is for the file of the major before, and so are the objects it names. */
-#define WH_LIBRARY_OLDER	0x80000000u
+/*
+ * Its two upper bits say which of a library's editions the call is for, and so are the objects it
+ * names: 0 is today's major, 1 that of CUDA 12, 2 that of CUDA 11.
+ */
+#define WH_EDITION_SHIFT	30
+#define WH_EDITION_MASK		(3u << WH_EDITION_SHIFT)
+#define WH_EDITIONS		3
 /* In the place of a version's minor and patch numbers: any of the major, and do not say which. */
 #define WH_ANY_OF_MAJOR		0xffffffu
 

@@ -50,7 +50,7 @@ struct wh_rsp_whLibraryOpen {
 	struct wh_rsp hdr;
 	uint64_t hash;		/* the worker's, also if they differ; 0: no such library */
 	uint32_t version;	/* of the library; 0: it says none */
-	uint32_t older;		/* the bit of calls for this file: WH_LIBRARY_OLDER, or 0 */
+	uint32_t edition;	/* of the file: below WH_EDITIONS */
 };
 
 /* --- whDeviceInfo: everything about a device that never changes -------------- */

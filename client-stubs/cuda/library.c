@@ -124,7 +124,7 @@ static CUresult open_library(struct wh_library *lib)
 	const struct wh_rsp_whLibraryOpen *r;
 	struct wh_req_whLibraryOpen *q;
 	uint64_t theirs = 0;
-	uint32_t got = 0, older = 0;
+	uint32_t got = 0, edition = 0;
 	struct wh_call c;
 	struct wish w;
 	CUresult res;
@@ -145,12 +145,12 @@ static CUresult open_library(struct wh_library *lib)
 	if (r->hdr.size >= sizeof(*r)) {
 		theirs = r->hash;
 		got = r->version;
-		older = r->older & WH_LIBRARY_OLDER;
+		edition = r->edition << WH_EDITION_SHIFT;
 	}
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
 		return refuse(lib, res, theirs);
-	lib->older = older;
+	lib->edition = edition;
 	/* It is said once, by the thread whose answer came first. */
 	if (__atomic_exchange_n(&lib->state, LIBRARY_OPEN, __ATOMIC_ACQ_REL) == LIBRARY_NEW)
 		compare(lib, &w, got);
@@ -181,7 +181,7 @@ void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call,
 	}
 	q = lib->bare ? wh_begin_connected(c, call, size) : wh_begin(c, call, size);
 	if (q)
-		q->call |= lib->older;
+		q->call |= lib->edition;
 	return q;
 }
 

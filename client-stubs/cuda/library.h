@@ -45,7 +45,7 @@ struct wh_library {
 	bool bare;		/* its calls need neither cuInit nor a context */
 	uint64_t hash;		/* hash of its description: both ends must agree */
 	int state;		/* 0 = not asked yet, 1 = open, 2 = refused for good */
-	uint32_t older;		/* a bit of its calls, which says which file serves it (wire.h) */
+	uint32_t edition;	/* the bits of its calls that say which file serves it (wire.h) */
 	CUresult refused;	/* the reason */
 };
 

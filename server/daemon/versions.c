@@ -93,7 +93,7 @@ int wh_versions_main(const char *backend, enum wh_protect protect, int fd)
 {
 	const struct wh_library *lib;
 	char err[240];
-	uint32_t i;
+	uint32_t i, edition;
 
 	if (wh_shm_protect(protect, backend, -1, false, err, sizeof(err)))
 		return 1;
@@ -101,8 +101,8 @@ int wh_versions_main(const char *backend, enum wh_protect protect, int fd)
 		lib = wh_libraries[i];
 		if (!lib || !(lib->property || lib->version) || wh_library_named(lib))
 			continue;
-		ask_in_folders(i, lib->soname, backend, protect, fd);
-		ask_in_folders(i, lib->older, backend, protect, fd);
+		for (edition = 0; edition < WH_EDITIONS; edition++)
+			ask_in_folders(i, lib->edition[edition].soname, backend, protect, fd);
 	}
 	while (wait(NULL) > 0 || errno == EINTR)
 		;

@@ -321,7 +321,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 
 	if (rc != WH_OK)
 		return rc;
-	e = wh_library_find(q->call & ~WH_LIBRARY_OLDER);
+	e = wh_library_find(q->call & ~WH_EDITION_MASK);
 	if (!e)
 		return WH_ENOSYS;
 	if (size < e->min_size)

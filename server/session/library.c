@@ -65,18 +65,26 @@ static uint32_t major_of(const char *soname)
 	return so ? strtoul(so + strlen(".so."), NULL, 10) : 0;
 }
 
-static bool wants_older(const struct wh_library *lib, uint32_t wish)
+static unsigned int wished_edition(const struct wh_library *lib, uint32_t wish)
 {
-	return lib->older && wish >> 24 == major_of(lib->older);
+	unsigned int i;
+
+	for (i = 1; i < WH_EDITIONS; i++)
+		if (lib->edition[i].soname && wish >> 24 == major_of(lib->edition[i].soname))
+			return i;
+	return 0;
 }
 
-/* Returns the file of the wished major from the folders, or else that of the other one. */
+/* Returns the file of the wished major from the folders, or else the newest of the others. */
 static const char *of_major(const struct wh_library *lib, uint32_t wish, char *room, size_t size)
 {
-	bool older = wants_older(lib, wish);
-	const char *file = wh_library_in_folders(older ? lib->older : lib->soname, room, size);
+	const char *file;
+	unsigned int i;
 
-	return file ? file : wh_library_in_folders(older ? lib->soname : lib->older, room, size);
+	file = wh_library_in_folders(lib->edition[wished_edition(lib, wish)].soname, room, size);
+	for (i = 0; !file && i < WH_EDITIONS; i++)
+		file = wh_library_in_folders(lib->edition[i].soname, room, size);
+	return file;
 }
 
 static const char *find(const struct wh_library *lib, uint32_t wish, char *room, size_t size)
@@ -97,9 +105,17 @@ static bool is_stub(void *handle)
 	return dlsym(handle, "wh_library_begin");
 }
 
-static bool is_name(const char *soname, const char *name, size_t n)
+static bool has_edition(const struct wh_library *lib, const char *name, size_t n)
 {
-	return soname && !strncmp(soname, name, n) && !soname[n];
+	const char *soname;
+	unsigned int i;
+
+	for (i = 0; i < WH_EDITIONS; i++) {
+		soname = lib->edition[i].soname;
+		if (soname && !strncmp(soname, name, n) && !soname[n])
+			return true;
+	}
+	return false;
 }
 
 /* Returns the file from the same folder, or a library that is served, wherever that is. */
@@ -113,8 +129,7 @@ static const char *file_beside(const char *folder, size_t length, const char *na
 	    !access(room, R_OK))
 		return room;
 	for (i = 0; i < WH_LIBS; i++) {
-		if (!wh_libraries[i] || !(is_name(wh_libraries[i]->soname, name, n) ||
-					  is_name(wh_libraries[i]->older, name, n)))
+		if (!wh_libraries[i] || !has_edition(wh_libraries[i], name, n))
 			continue;
 		file = find(wh_libraries[i], major_of(name) << 24, room, size);
 		return strchr(file, '/') ? file : NULL;
@@ -127,12 +142,17 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-/* Is the file that of the major before? */
-static bool is_older(const struct wh_library *lib, const char *path)
+/* Returns the edition that a file is of; one with another name is of today's. */
+static unsigned int edition_of(const struct wh_library *lib, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	unsigned int i;
 
-	return lib->older && begins(slash ? slash + 1 : path, lib->older);
+	for (i = 1; i < WH_EDITIONS; i++)
+		if (lib->edition[i].soname &&
+		    begins(slash ? slash + 1 : path, lib->edition[i].soname))
+			return i;
+	return 0;
 }
 
 /*
@@ -148,7 +168,7 @@ void wh_library_open_beside(const struct wh_library *lib, const char *path)
 
 	if (!slash || !search || !*search)
 		return;
-	name = is_older(lib, path) ? lib->older_beside : lib->beside;
+	name = lib->edition[edition_of(lib, path)].beside;
 	for (; name && *name; name += n + (name[n] == ' ')) {
 		n = strcspn(name, " ");
 		file = file_beside(path, slash - path, name, n, room, sizeof(room));
@@ -232,11 +252,11 @@ const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t num
 		return NULL;
 	}
 	/* To look for a file takes system calls, each of which leaves the view of a VM's call. */
-	file = &s->library_file[wants_older(lib, wish)][number];
+	file = &s->library_file[wished_edition(lib, wish)][number];
 	if (file->functions)
 		return file;
 	path = find(lib, wish, room, sizeof(room));
-	file = &s->library_file[is_older(lib, path)][number];
+	file = &s->library_file[edition_of(lib, path)][number];
 	if (file->functions)
 		return file;
 	handle = open_file(lib, path, err, err_size);
@@ -258,23 +278,22 @@ const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t num
 
 bool wh_library_enter(struct wh_session *s, struct wh_req *q)
 {
-	bool older = q->call & WH_LIBRARY_OLDER;
-	uint32_t number;
+	uint32_t edition = q->call >> WH_EDITION_SHIFT, number;
 	void *functions;
 
-	q->call &= ~WH_LIBRARY_OLDER;
+	q->call &= ~WH_EDITION_MASK;
 	number = q->call >> WH_LIBRARY_SHIFT;
-	functions = s->library_file[older][number].functions;
+	functions = edition < WH_EDITIONS ? s->library_file[edition][number].functions : NULL;
 	if (!functions)
 		return false;
 	s->library[number] = functions;
-	s->handles.older = older;
+	s->handles.edition = edition;
 	return true;
 }
 
 void wh_library_leave(struct wh_session *s)
 {
-	s->handles.older = false;
+	s->handles.edition = 0;
 }
 
 /* A client should ask once; one that asks in a loop must not fill the log. */
@@ -345,7 +364,7 @@ CUresult wh_do_whLibraryOpen(struct wh_session *s, struct wh_frame *f)
 	file = wh_library_load(s, q->library, q->wish, err, sizeof(err));
 	if (file) {
 		r->version = file->version;
-		r->older = file == &s->library_file[1][q->library] ? WH_LIBRARY_OLDER : 0;
+		r->edition = (file - &s->library_file[0][q->library]) / WH_LIBS;
 		return CUDA_SUCCESS;
 	}
 	say_failed(s, q->library, err);

@@ -24,7 +24,7 @@ struct wh_library_symbol {
 
 struct wh_library {
 	const char *name;
-	const char *soname;
+	const char *soname;	/* of today's edition */
 	uint64_t hash;		/* of the description: both ends must agree */
 	size_t table_size;
 	const struct wh_library_symbol *symbols;	/* the first one must be there */
@@ -35,13 +35,15 @@ struct wh_library {
 	 * NULL.
 	 */
 	const char *property, *version;
-	/* Files that the library looks for by name, in the order of need; or NULL. */
-	const char *beside;
 	/*
-	 * The soname of the major before, if it has the same functions in the same shapes, and what
-	 * that looks for; or NULL. A file of either serves a program of the other.
+	 * By edition (wire.h): the soname of a major, if it has the same functions in the same
+	 * shapes as today's, or NULL; and the files that it looks for by name, in the order of
+	 * need, or NULL. A file of one edition serves a program of another, if there is none of
+	 * the program's.
 	 */
-	const char *older, *older_beside;
+	struct {
+		const char *soname, *beside;
+	} edition[WH_EDITIONS];
 	/* Called on the table once it is filled, or NULL. */
 	void (*loaded)(struct wh_session *s, void *table);
 };
@@ -62,15 +64,15 @@ const char *wh_library_named(const struct wh_library *lib);
  * Loads a library, if it is not loaded. The file is the one that $WORMHOLE_<NAME> names. Otherwise
  * it is the wished version of those that the server has found (choice.h), or else the file in the
  * first folder of $WORMHOLE_LIB_PATH that has it, or else what the loader finds by the soname; of
- * two majors the wished one comes first, and both may be loaded. It is never a client's stub. NULL
- * with one line in err.
+ * several majors the wished one comes first, and all may be loaded. It is never a client's stub.
+ * NULL with one line in err.
  */
 const struct wh_library_file *wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish,
 					      char *err, size_t err_size);
 /*
- * The call with this request is for one of the library's two files, until wh_library_leave(): takes
- * WH_LIBRARY_OLDER out of its number, and lets the library's objects be those of that file. Calls
- * of libraries run alone, so that no other sees this. False: that file is not open.
+ * The call with this request is for one of the library's files, until wh_library_leave(): takes the
+ * edition out of its number, and lets the library's objects be those of that file. Calls of
+ * libraries run alone, so that no other sees this. False: that file is not open.
  */
 bool wh_library_enter(struct wh_session *s, struct wh_req *q);
 void wh_library_leave(struct wh_session *s);

@@ -102,7 +102,7 @@ static uint64_t measure_tsc(void)
 
 static void free_session(struct wh_session *s)
 {
-	uint32_t i;
+	uint32_t i, edition;
 
 	for (i = 0; i < WH_MAX_SLOTS; i++) {
 		free(s->frame[i].req);
@@ -110,8 +110,8 @@ static void free_session(struct wh_session *s)
 	}
 	wh_host_free(s);
 	for (i = 0; i < WH_LIBS; i++) {
-		free(s->library_file[0][i].functions);
-		free(s->library_file[1][i].functions);
+		for (edition = 0; edition < WH_EDITIONS; edition++)
+			free(s->library_file[edition][i].functions);
 		free(s->library_state[i]);
 	}
 	free(s->library_work);

@@ -16,13 +16,13 @@
 #define NO_ID		0
 #define NO_ID_AT_0	1
 
-/* An id is a type in the top byte, a bit for the older file, 23 bits of generation, an index. */
+/* An id is a type in the top byte, two bits for the edition, 22 bits of generation, an index. */
 static uint64_t make_id(const struct wh_handles *h, uint32_t i)
 {
 	const struct wh_handle *e = &h->entry[i];
 
-	return wh_handle_kind(e->type, e->older) << WH_HANDLE_SHIFT |
-	       (uint64_t)(e->generation & 0x7fffff) << 32 | i;
+	return wh_handle_kind(e->type, e->edition) << WH_HANDLE_SHIFT |
+	       (uint64_t)(e->generation & 0x3fffff) << 32 | i;
 }
 
 static uint32_t *bucket_of(const struct wh_handles *h, const void *real, unsigned int type)
@@ -75,7 +75,8 @@ static uint32_t lookup(const struct wh_handles *h, const void *real, unsigned in
 
 	for (i = *bucket_of(h, real, type); i; i = h->entry[i].next)
 		if (h->entry[i].real == real && h->entry[i].type == type &&
-		    h->entry[i].value == value && h->entry[i].older == wh_handle_older(h, type))
+		    h->entry[i].value == value &&
+		    h->entry[i].edition == wh_handle_edition(h, type))
 			return i;
 	return 0;
 }
@@ -135,7 +136,7 @@ static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint
 	e->real = real;
 	e->type = type;
 	e->value = value;
-	e->older = wh_handle_older(h, type);
+	e->edition = wh_handle_edition(h, type);
 	e->generation++;
 	e->id = value ? NO_ID : make_id(h, i);
 	e->children = 0;

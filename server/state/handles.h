@@ -20,7 +20,7 @@ struct wh_handle {
 	uint32_t generation;
 	uint16_t type;		/* WH_H_* */
 	uint8_t value;		/* the client sees `real` itself */
-	uint8_t older;		/* the object is of the older of a library's two files */
+	uint8_t edition;	/* of the library's file that the object is of (wire.h) */
 	uint32_t owner;		/* index, 0 for none */
 	uint32_t next;		/* hash chain, or list of free entries */
 	uint32_t children;	/* living entries whose owner is this one */
@@ -34,7 +34,7 @@ struct wh_handles {
 	uint32_t free;			/* list head, 0 for none */
 	uint32_t *bucket;		/* heads of chains of real objects, by type and address */
 	uint32_t buckets;
-	bool older;		/* the running call is for the older of a library's two files */
+	uint8_t edition;		/* of the library's file that the running call is for */
 };
 
 bool wh_handles_init(struct wh_handles *h);
@@ -49,19 +49,19 @@ static inline uint32_t wh_handle_index(uint64_t id)
 #define WH_HANDLE_LIBRARIES	64u
 
 /*
- * A process may have two files of a library, of different majors. An object of one must never reach
- * the other: to a call for the one, objects of the other do not exist.
+ * A process may have several files of a library, of different majors. An object of one must never
+ * reach another: to a call for the one, objects of the others do not exist.
  */
-static inline bool wh_handle_older(const struct wh_handles *h, unsigned int type)
+static inline unsigned int wh_handle_edition(const struct wh_handles *h, unsigned int type)
 {
-	return type >= WH_HANDLE_LIBRARIES && h->older;
+	return type >= WH_HANDLE_LIBRARIES ? h->edition : 0;
 }
 
-/* An id's upper bits, of which the lowest says whether the object is of the older file. */
-#define WH_HANDLE_SHIFT	55
-static inline uint64_t wh_handle_kind(unsigned int type, bool older)
+/* An id's upper bits, of which the lowest two say which edition the object is of. */
+#define WH_HANDLE_SHIFT	54
+static inline uint64_t wh_handle_kind(unsigned int type, unsigned int edition)
 {
-	return (uint64_t)type << 1 | older;
+	return (uint64_t)type << 2 | edition;
 }
 
 /*
@@ -74,7 +74,7 @@ static inline bool wh_handles_has(const struct wh_handles *h, uint64_t id, unsig
 	const struct wh_handle *e = &h->entry[wh_handle_index(id)];
 
 	if (wh_handle_index(id) >= h->used || e->id != id ||
-	    id >> WH_HANDLE_SHIFT != wh_handle_kind(type, wh_handle_older(h, type)))
+	    id >> WH_HANDLE_SHIFT != wh_handle_kind(type, wh_handle_edition(h, type)))
 		return false;
 	*real = e->real;
 	return true;

@@ -179,8 +179,8 @@ struct wh_session {
 	struct wh_reach reach;
 	struct wh_limits limits;
 	struct wh_trace trace;
-	/* A program may have a file of each of two majors: [1] is that of the older one. */
-	struct wh_library_file library_file[2][WH_LIBS];
+	/* A program may have a file of each of several majors: by edition. */
+	struct wh_library_file library_file[WH_EDITIONS][WH_LIBS];
 	void *library[WH_LIBS];	/* the functions of the file that the running call is for */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
 	void *library_work;		/* host memory of the one call that has some, library.h */

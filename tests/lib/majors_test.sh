@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The test promises what a program gets that is linked with a library of CUDA 12 or 11 whose soname
-# is another in 13. That of 12 gets the file of that major, where the server has it, and else the
-# other one, which has the same functions in the same shapes (cuda-api/majors.py compares them). That
-# of 11 gets one of these two.
+# is another in 13. It gets the file of its own major, where the server has it, and else another one,
+# the newest first: they have the same functions in the same shapes (cuda-api/majors.py compares them).
 . "$(dirname "$0")/lib.sh"
 unset WORMHOLE_CUBLAS
-old=$bin/majors/12 new=$bin/majors/13
+oldest=$bin/majors/11 old=$bin/majors/12 new=$bin/majors/13
 refused=1 # CUBLAS_STATUS_NOT_INITIALIZED
 
 # opens LIBRARY... prints what the program says of each.
@@ -17,7 +16,7 @@ is() { # NAME GOT EXPECTED
 }
 
 echo "TAP version 13"
-echo "1..27"
+echo "1..31"
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
 is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3329"
@@ -36,7 +35,7 @@ start_server --lib-path "$old:$new"
 is program_of_12_gets_12 "$(opens libcublas.so.12)" "12 "
 is that_is_no_reason_to_say_anything "$(cat "$tmp/err")" ""
 is program_of_13_gets_13 "$(opens libcublas.so.13)" "13 "
-is program_of_11_gets_the_newest "$(opens libcublas.so.11)" "13 "
+is program_of_11_gets_the_newest_of_the_others "$(opens libcublas.so.11)" "13 "
 is that_is_no_reason_either "$(cat "$tmp/err")" ""
 is program_of_both_gets_a_file_of_each "$(opens libcublas.so.12 libcublas.so.13 libcublas.so.12)" "12 13 12 "
 is in_any_order "$(opens libcublas.so.13 libcublas.so.11 libcublas.so.12)" "13 13 12 "
@@ -49,6 +48,14 @@ grep -q "info: cublas 13.7.42 is $new/libcublas.so.13\$" "$tmp/server.err" &&
 point "server_says_which_it_has"
 stop_server
 
+start_server --lib-path "$new:$oldest:$old"
+is program_of_11_gets_11 "$(opens libcublas.so.11)" "11 "
+is program_of_three_gets_a_file_of_each "$(opens libcublas.so.11 libcublas.so.13 libcublas.so.12 libcublas.so.11)" \
+	"11 13 12 11 "
+is object_of_12_is_none_of_11 "$(opens libcublas.so.12 given:libcublas.so.11 libcublas.so.11 given:libcublas.so.12)" \
+	"12 $refused 11 $refused "
+stop_server
+
 start_server --lib-path "$new"
 is where_the_server_has_13_alone_that_serves_12 "$(opens libcublas.so.12)" "13 "
 is without_a_word "$(cat "$tmp/err")" ""
@@ -58,6 +65,10 @@ stop_server
 start_server --lib-path "$old"
 is where_it_has_12_alone_that_serves_13 "$(opens libcublas.so.13)" "12 "
 is and_11 "$(opens libcublas.so.11)" "12 "
+stop_server
+
+start_server --lib-path "$oldest"
+is where_it_has_11_alone_that_serves_all "$(opens libcublas.so.12 libcublas.so.13)" "11 11 "
 stop_server
 
 # Without a server's library of its own, softgpu's serves.

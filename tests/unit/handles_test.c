@@ -32,27 +32,31 @@ static void test_lookup(struct wh_handles *h)
 	ok(!wh_handles_get(h, id, STREAM), "dropped_handle_is_refused");
 }
 
-/* A program may have two files of a library, of different majors. */
+/* A program may have several files of a library, of different majors. */
 static void test_older(struct wh_handles *h)
 {
 	uint64_t newer = wh_handles_new(h, obj(1), LIBRARY_S, 0), older, event;
 
-	h->older = true;
+	h->edition = 1;
 	ok(!wh_handles_get(h, newer, LIBRARY_S), "object_of_the_newer_file_is_none_of_the_older");
 	older = wh_handles_put(h, obj(1), LIBRARY_S, 0);
 	event = wh_handles_new(h, obj(1), EVENT, 0);
 	ok(older != newer && wh_handles_get(h, older, LIBRARY_S) == obj(1) &&
 	   wh_handles_new_value(h, 7, LIBRARY_S, 0), "the_older_has_objects_of_its_own");
-	h->older = false;
+	h->edition = 0;
 	ok(!wh_handles_get(h, older, LIBRARY_S) && !wh_handles_known(h, 7, LIBRARY_S),
 	   "which_are_none_of_the_newer");
+	h->edition = 2;
+	ok(!wh_handles_get(h, older, LIBRARY_S) && !wh_handles_known(h, 7, LIBRARY_S),
+	   "nor_of_the_oldest");
+	h->edition = 0;
 	ok(wh_handles_get(h, event, EVENT) == obj(1), "the_drivers_objects_are_everybodys");
 	wh_handles_drop(h, newer);
-	h->older = true;
+	h->edition = 1;
 	ok(wh_handles_get(h, older, LIBRARY_S) == obj(1), "and_outlive_it");
 	wh_handles_drop(h, older);
 	wh_handles_drop_value(h, 7, LIBRARY_S);
-	h->older = false;
+	h->edition = 0;
 	wh_handles_drop(h, event);
 }
 
@@ -161,7 +165,7 @@ int main(void)
 {
 	struct wh_handles h;
 
-	tap_plan(32);
+	tap_plan(33);
 	wh_handles_init(&h);
 	test_lookup(&h);
 	test_older(&h);
