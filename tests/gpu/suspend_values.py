@@ -11,6 +11,7 @@ With --seconds it takes as many steps as fit, and says "steps N" before its valu
 import ctypes
 import hashlib
 import inspect
+import math
 import os
 import subprocess
 import sys
@@ -192,7 +193,7 @@ def torch_training(pace):
     torch = torch_that_repeats()
     F = torch.nn.functional
     gpt, net = small_gpt(torch), small_resnet(torch)
-    adam, sgd = torch.optim.AdamW(gpt.parameters(), lr=3e-4), torch.optim.SGD(net.parameters(), 0.01, 0.9)
+    adam, sgd = torch.optim.AdamW(gpt.parameters(), lr=3e-4), torch.optim.SGD(net.parameters(), 1e-4, 0.9)
     words = torch.randint(0, 4096, (64, 16, 257)).pin_memory()
     images = torch.randn(16, 32, 3, 64, 64).pin_memory()
     classes = torch.randint(0, 100, (16, 32)).pin_memory()
@@ -226,6 +227,8 @@ def torch_training(pace):
         step(k)
     weights = sum_of(*(bytes_of(p) for m in (gpt, net) for p in m.state_dict().values()))
     last = losses[-1].tolist()
+    if not all(map(math.isfinite, last)):
+        sys.exit(f"the training diverges, and its values say nothing: {last}")
     print("losses", sum_of(bytes_of(torch.stack(losses))), f"last {last[0]:.6f} {last[1]:.6f}", "weights", weights,
           "held", sum_of(bytes_of(held.view(1024, -1).sum(1, dtype=torch.int64)), bytes_of(held[:1024])))
 
@@ -312,12 +315,16 @@ def cupy_graph(pace):
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         x, y = cp.arange(1 << 16, dtype=cp.uint32), cp.zeros(1 << 16, dtype=cp.uint32)
-        cp.multiply(x, 1664525, out=x)
+
+        def step():
+            cp.multiply(x, cp.uint32(22695477), out=x)
+            cp.bitwise_xor(y, x, out=y)
+            cp.add(x, y, out=x)
+
+        step()
         stream.synchronize()
         stream.begin_capture()
-        cp.multiply(x, cp.uint32(22695477), out=x)
-        cp.bitwise_xor(y, x, out=y)
-        cp.add(x, y, out=x)
+        step()
         graph = stream.end_capture()
         for k in pace:
             graph.launch(stream=stream)
