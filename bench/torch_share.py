@@ -1,31 +1,37 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what programs of PyTorch get of one GPU under shares of time with and without ceilings, beside
-the same programs natively in the same run.
+"""Measure what programs of PyTorch get of one GPU under shares of time with and without ceilings and under
+shares of SMs, beside the same programs natively, time-sliced by the driver and under MPS, in the same run.
 
-usage: torch_share.py [--seconds S] [--batch N] [--out DIR] WORMHOLE
+usage: torch_share.py [--seconds S] [--batch N] [--variants WORDS] [--out DIR] WORMHOLE
 
 WORMHOLE is the command, for example build/host/wormhole; a server of its own is started for the run.
 First four programs train a ResNet-18 each; then one answers a request every 20 ms beside another that
 trains. Prints one line for each program and run: steps a second and their part of what the program
 makes alone, and that part in windows of 1 s and of 100 ms (least, median, most); or the latency of
-requests. DIR gets windows.csv and latency.csv, to draw. Needs torch and torchvision, and a GPU; about
-four minutes. WH_BACKEND: another driver library.
+requests. Then comes a table of all runs, and each goal with what was got: met or missed. DIR gets
+windows.csv and latency.csv, which torch_windows.gp and torch_latency.gp draw. WORDS choose among time,
+space and mps; time has the goals. Needs torch and torchvision, and a GPU; about five minutes. MPS needs
+nvidia-cuda-mps-control; where it does not start, that is said. WH_BACKEND: another driver library.
 """
 import argparse
 import csv
 import glob
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SHARES = (40, 30, 20, 10)
 PERIOD_S = 0.02
 WARM_S = 1.0
+START_S = 120
+GOAL_TOGETHER, GOAL_P99, GOAL_LEFT = 0.9, 1.1, 0.9
 
 
 # --- The programs -------------------------------------------------------------------
@@ -86,28 +92,63 @@ def child(name):
 
 
 class Program:
-    def __init__(self, command, kind, tenant=None):
+    """A program that trains or serves when it is asked. `env` is added to its environment."""
+
+    def __init__(self, command, kind, tenant=None, env=None):
         self.tenant = tenant
         self.p = subprocess.Popen([*command, sys.executable, "-B", __file__, "--child", kind], text=True,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+                                  env={**os.environ, **(env or {})})
 
-    def wait(self):
-        if self.p.stdout.readline() != "ready\n":
-            sys.exit(f"error: {self.tenant or 'a native program'} does not start")
+    def line(self, limit):
+        """The next line. A program that says nothing for so long is killed, and has said nothing."""
+        timer = threading.Timer(limit, self.kill)
+        timer.start()
+        said = self.p.stdout.readline()
+        timer.cancel()
+        return said
+
+    def starts(self):
+        return self.line(START_S) == "ready\n"
 
     def ask(self, seconds):
         self.p.stdin.write(f"{seconds}\n")
         self.p.stdin.flush()
+        self.until = time.time() + seconds + START_S
 
     def answer(self):
-        return json.loads(self.p.stdout.readline())
+        said = self.line(self.until - time.time())
+        if not said:
+            sys.exit(f"error: {self.tenant or 'a native program'} ends with {self.p.poll()}, or gives no answer")
+        return json.loads(said)
+
+    def kill(self):
+        if self.p.poll() is None:
+            os.killpg(self.p.pid, signal.SIGKILL)
 
     def end(self):
-        self.p.stdin.close()
-        self.p.wait()
+        try:
+            self.p.stdin.close()
+            self.p.wait(30)
+        except (OSError, subprocess.TimeoutExpired):
+            self.kill()
 
 
-# --- The server ---------------------------------------------------------------------
+class Programs(list):
+    """Programs that end together."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for p in self:
+            p.end()
+
+    def start(self):
+        return [p for p in self if not p.starts()]
+
+
+# --- The server, and MPS ------------------------------------------------------------
 
 class Server:
     def __init__(self, wormhole):
@@ -118,14 +159,49 @@ class Server:
         self.call("serve", "--daemon", *libraries, *(["--backend", backend] if backend else []))
 
     def call(self, command, *words):
-        subprocess.run([self.wormhole, command, "--dir", self.dir, *words], check=True)
+        subprocess.run([self.wormhole, command, "--dir", self.dir, *words], check=True, timeout=60)
 
-    def program(self, kind, tenant):
-        return Program([self.wormhole, "run", "--dir", self.dir, "--tenant", tenant, "--mem", "none", "--"], kind,
-                       tenant)
+    def program(self, kind, tenant, *options):
+        return Program([self.wormhole, "run", "--dir", self.dir, "--tenant", tenant, "--mem", "none", *options, "--"],
+                       kind, tenant)
 
     def limit(self, tenant, sm="none", most="hard", priority="normal"):
         self.call("limit", tenant, "--sm", str(sm), "--sm-max", most, "--priority", priority)
+
+
+class Mps:
+    """NVIDIA's daemon, in folders of its own, so that no other program here becomes its client."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp()
+        self.env = {"CUDA_MPS_PIPE_DIRECTORY": self.dir, "CUDA_MPS_LOG_DIRECTORY": self.dir}
+
+    def control(self, *words, text=None):
+        return subprocess.run(["nvidia-cuda-mps-control", *words], input=text, text=True, timeout=30,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **self.env})
+
+    def missing(self):
+        """Starts it. Returns why it does not start, or None."""
+        try:
+            p = self.control("-d")
+        except (OSError, subprocess.TimeoutExpired) as e:
+            return str(e)
+        return f"status {p.returncode}: {p.stdout.strip()}" if p.returncode else None
+
+    def serves(self):
+        """Whether the daemon has a server, and so the programs are its clients."""
+        return self.control(text="get_server_list\n").stdout.strip()
+
+    def why(self):
+        """The last lines of its logs."""
+        logs = sorted(glob.glob(os.path.join(self.dir, "*.log")))
+        return " | ".join(line for f in logs for line in open(f, errors="replace").read().splitlines()[-3:])
+
+    def stop(self):
+        try:
+            self.control(text="quit -t 5\n")
+        except (OSError, subprocess.TimeoutExpired):
+            pass
 
 
 # --- Figures --------------------------------------------------------------------------
@@ -157,76 +233,214 @@ class Report:
     def __init__(self, out):
         os.makedirs(out, exist_ok=True)
         self.windows = csv.writer(open(os.path.join(out, "windows.csv"), "w", buffering=1))
-        self.windows.writerow(["run", "program", "width_s", "window", "steps"])
+        self.windows.writerow(["run", "program", "width_s", "window", "steps", "part_of_alone"])
         self.latency = csv.writer(open(os.path.join(out, "latency.csv"), "w", buffering=1))
-        self.latency.writerow(["run", "request", "ms"])
+        self.latency.writerow(["run", "request", "ms", "requests"])
+        self.fours, self.besides, self.goals, self.unmeasured = [], [], [], []
 
     def train(self, run, who, done, begin, end, alone):
+        """Returns steps a second, and their part of `alone`."""
         rate = sum(begin <= t < end for t in done) / (end - begin)
         alone = alone or rate
+        if not alone:
+            sys.exit(f"error: {run} {who}: no step within {end - begin:.0f} s; say more --seconds")
         print(f"{run} {who}: {rate:.1f} steps/s, {rate / alone:.3f} of alone; windows of 1 s: "
               f"{parts(done, begin, end, 1, alone)}; of 100 ms: {parts(done, begin, end, 0.1, alone)}", flush=True)
         for width in (1, 0.1):
             for k, n in enumerate(windows(done, begin, end, width)):
-                self.windows.writerow([run, who, width, k, n])
-        return rate
+                self.windows.writerow([run, who, width, k, n, f"{n / width / alone:.4f}"])
+        return rate, rate / alone
 
     def serve(self, run, took, begin, end):
+        """Returns the P99 and the mean in ms."""
         ms = sorted(1e3 * s for t, s in took if begin <= t < end)
         for k, v in enumerate(ms):
-            self.latency.writerow([run, k, f"{v:.3f}"])
-        print(f"{run} requests: {len(ms)}, median {statistics.median(ms):.2f} ms, P99 {ms[len(ms) * 99 // 100]:.2f}, "
+            self.latency.writerow([run, k, f"{v:.3f}", len(ms)])
+        p99 = ms[len(ms) * 99 // 100]
+        print(f"{run} requests: {len(ms)}, median {statistics.median(ms):.2f} ms, P99 {p99:.2f}, "
               f"longest {ms[-1]:.2f}", flush=True)
-        return ms[len(ms) * 99 // 100]
+        return p99, statistics.mean(ms)
+
+    def goal(self, what, got, least=None, most=None):
+        met = got >= least if least is not None else got <= most
+        bound = f"at least {least:.3f}" if least is not None else f"at most {most:.3f}"
+        self.goals.append(f"goal {'met' if met else 'MISSED'}: {what}: {got:.3f}, {bound}")
+
+    def table(self):
+        if self.fours:
+            print("\nfour trainings, 40/30/20/10 where shares are said   together  of unlimited  parts of alone")
+            for run, what, total, quotient, each in self.fours:
+                print(f"{run:16} {what:36} {total:7.1f}  {quotient:12.3f}  " + " ".join(f"{x:.3f}" for x in each))
+        if self.besides:
+            print("\nrequests beside a training                             P99, ms  of alone  "
+                  "training of alone  of what is left")
+            for run, what, p99, quotient, part, left in self.besides:
+                print(f"{run:18} {what:34} {p99:8.2f} {quotient:9.2f} {part:18.3f} {left:16.3f}")
+        for line in self.unmeasured:
+            print(f"not measured: {line}")
+        for line in self.goals:
+            print(line)
+        sys.stdout.flush()
 
 
-def four(report, run, programs, seconds, alone):
-    answers, begin, end = together(programs, seconds)
-    rates = [report.train(run, p.tenant or f"n{i}", a, begin, end, alone)
-             for i, (p, a) in enumerate(zip(programs, answers))]
-    print(f"{run}: {sum(rates):.1f} steps/s together", flush=True)
-    return sum(rates)
+class Four:
+    """Runs of four trainings. What they make is compared with one alone in the same world (natively or
+    forwarded), and with the four without limits there."""
+
+    def __init__(self, report, seconds):
+        self.report, self.seconds = report, seconds
+        self.alone, self.free = {}, {}
+
+    def measure_alone(self, world, run, p):
+        (done,), begin, end = together([p], self.seconds)
+        self.alone[world], _ = self.report.train(run, p.tenant or "n0", done, begin, end, None)
+
+    def run(self, world, run, what, programs):
+        answers, begin, end = together(programs, self.seconds)
+        got = [self.report.train(run, p.tenant or f"n{i}", a, begin, end, self.alone[world])
+               for i, (p, a) in enumerate(zip(programs, answers))]
+        total, each = sum(rate for rate, _ in got), [part for _, part in got]
+        self.free.setdefault(world, total)
+        print(f"{run}: {total:.1f} steps/s together, {total / self.free[world]:.3f} of the unlimited four", flush=True)
+        self.report.fours.append((run, what, total, total / self.free[world], each))
+        return total / self.free[world], each
 
 
-def train_runs(report, server, native, forwarded, seconds):
-    def alone(run, p):
-        (done,), begin, end = together([p], seconds)
-        return report.train(run, p.tenant or "n0", done, begin, end, None)
+class Beside:
+    """Runs of requests beside a training."""
 
-    native_alone, own = alone("native-alone", native[0]), alone("alone", forwarded[0])
-    four(report, "native", native, seconds, native_alone)
-    free = four(report, "unlimited", forwarded, seconds, own)
-    for run, most in (("hard", "hard"), ("no-ceiling", "none")):
+    def __init__(self, report, seconds, alone):
+        self.report, self.seconds, self.train_alone = report, seconds, alone
+        self.p99, self.left = {}, {}
+
+    def measure_alone(self, world, run, p):
+        (took,), begin, end = together([p], self.seconds)
+        self.p99[world], mean = self.report.serve(run, took, begin, end)
+        # What is left to a training is the time in which no request is under way.
+        self.left[world] = 1 - mean / 1e3 / PERIOD_S
+        print(f"{run}: {self.left[world]:.3f} of the time is left to others", flush=True)
+
+    def run(self, world, run, what, request, train):
+        (took, done), begin, end = together([request, train], self.seconds)
+        p99, _ = self.report.serve(run, took, begin, end)
+        _, part = self.report.train(run, "training", done, begin, end, self.train_alone[world])
+        got = p99 / self.p99[world], part / self.left[world]
+        print(f"{run}: P99 {got[0]:.2f} of alone, training {got[1]:.3f} of what is left", flush=True)
+        self.report.besides.append((run, what, p99, got[0], part, got[1]))
+        return got
+
+
+# --- Runs -------------------------------------------------------------------------------
+
+def time_of_four(report, server, four, native, forwarded):
+    four.run("native", "native", "natively, sliced by the driver", native)
+    four.run("ours", "unlimited", "forwarded, without limits", forwarded)
+    for run, most, what in (("hard", "hard", "shares of time, hard ceilings"),
+                            ("no-ceiling", "none", "shares of time, no ceilings")):
         for p, share in zip(forwarded, SHARES):
             server.limit(p.tenant, share, most)
-        rate = four(report, run, forwarded, seconds, own)
-        print(f"{run}: {rate / free:.3f} of the unlimited four", flush=True)
+        quotient, each = four.run("ours", run, what, forwarded)
+    report.goal("four without ceilings, together, of the unlimited four", quotient, least=GOAL_TOGETHER)
+    for share, part in zip(SHARES, each):
+        report.goal(f"the one with {share} %, of what it makes alone", part, least=share / 100)
     for p in forwarded:
         server.limit(p.tenant)
-    return own
 
 
-def serve_runs(report, server, native, forwarded, seconds, own):
-    def beside(run, request, train):
-        (took, done), begin, end = together([request, train], seconds)
-        p99 = report.serve(run, took, begin, end)
-        report.train(run, "training", done, begin, end, own)
-        return p99
-
-    def alone(run, p):
-        (took,), begin, end = together([p], seconds)
-        return report.serve(run, took, begin, end)
-
-    alone("native-requests-alone", native[0])
-    base = alone("requests-alone", forwarded[0])
-    beside("native-beside", *native)
-    beside("unlimited-beside", *forwarded)
-    for run, most, classes in (("hard-beside", "hard", ("normal", "normal")),
-                               ("no-ceiling-beside", "none", ("normal", "normal")),
-                               ("class-beside", "none", ("high", "low"))):
+def time_beside(report, server, beside, native, forwarded):
+    beside.run("native", "native-beside", "natively, sliced by the driver", *native)
+    beside.run("ours", "unlimited-beside", "forwarded, without limits", *forwarded)
+    for run, what, most, classes in (
+            ("hard-beside", "50/50 of time, hard ceilings", "hard", ("normal", "normal")),
+            ("no-ceiling-beside", "50/50 of time, no ceilings", "none", ("normal", "normal")),
+            ("class-beside", "the same, of classes high and low", "none", ("high", "low"))):
         for p, priority in zip(forwarded, classes):
             server.limit(p.tenant, 50, most, priority)
-        print(f"{run}: P99 {beside(run, *forwarded) / base:.2f} of alone", flush=True)
+        p99, left = beside.run("ours", run, what, *forwarded)
+    report.goal("P99 of class high beside a training of class low, of alone", p99, most=GOAL_P99)
+    report.goal("that training, of what is left", left, least=GOAL_LEFT)
+    for p in forwarded:
+        server.limit(p.tenant)
+
+
+def started(report, run, programs):
+    """Whether they all start. What does not is no error of this run, but said in its table."""
+    late = programs.start()
+    if late:
+        report.unmeasured.append(f"{run}: {len(late)} of {len(programs)} programs do not start")
+    return not late
+
+
+def space(report, server, four, beside):
+    """A share of SMs counts for contexts made later, so these are programs of their own."""
+    def program(kind, tenant, share):
+        return server.program(kind, tenant, "--sm", str(share), "--sm-policy", "spatial")
+
+    with Programs(program("training", f"s{share}", share) for share in SHARES) as programs:
+        if started(report, "space", programs):
+            four.run("ours", "space", "shares of SMs (green contexts)", programs)
+    with Programs([program("serving", "s-requests", 50), program("training", "s-training", 50)]) as programs:
+        if started(report, "space-beside", programs):
+            beside.run("ours", "space-beside", "50/50 of SMs (green contexts)", *programs)
+
+
+def under_mps(report, four, beside):
+    mps = Mps()
+    missing = mps.missing()
+    if missing:
+        report.unmeasured.append(f"MPS does not start: {missing}")
+        return
+
+    def program(kind, **words):
+        return Program([], kind, env={**mps.env, **{f"CUDA_MPS_{w}": str(v) for w, v in words.items()}})
+
+    def can(run, programs):
+        if not started(report, run, programs):
+            report.unmeasured.append(f"{run}: the daemon says {mps.why()}")
+            return False
+        if not mps.serves():
+            report.unmeasured.append(f"{run}: the programs run, but not as clients of MPS; it says {mps.why()}")
+            return False
+        return True
+
+    try:
+        with Programs(program("training") for _ in SHARES) as programs:
+            if can("mps", programs):
+                four.run("native", "mps", "natively, MPS", programs)
+        with Programs(program("training", ACTIVE_THREAD_PERCENTAGE=s) for s in SHARES) as programs:
+            if can("mps-shares", programs):
+                four.run("native", "mps-shares", "natively, MPS, shares of threads", programs)
+        with Programs([program("serving", CLIENT_PRIORITY=0), program("training", CLIENT_PRIORITY=1)]) as programs:
+            if can("mps-beside", programs):
+                beside.run("native", "mps-beside", "natively, MPS, priorities", *programs)
+    finally:
+        mps.stop()
+
+
+def measure(opt, report, server):
+    with Programs() as programs:
+        native = [Program([], "training") for _ in SHARES]
+        forwarded = [server.program("training", f"t{s}") for s in SHARES]
+        requests = [Program([], "serving"), server.program("serving", "requests")]
+        programs += native + forwarded + requests
+        for late in programs.start():
+            sys.exit(f"error: {late.tenant or 'a native program'} does not start")
+        four = Four(report, opt.seconds)
+        four.measure_alone("native", "native-alone", native[0])
+        four.measure_alone("ours", "alone", forwarded[0])
+        beside = Beside(report, opt.seconds, four.alone)
+        beside.measure_alone("native", "native-requests-alone", requests[0])
+        beside.measure_alone("ours", "requests-alone", requests[1])
+        if "time" in opt.variants:
+            time_of_four(report, server, four, native, forwarded)
+            time_beside(report, server, beside, (requests[0], native[0]), (requests[1], forwarded[0]))
+        else:
+            four.run("native", "native", "natively, sliced by the driver", native)
+            four.run("ours", "unlimited", "forwarded, without limits", forwarded)
+    if "space" in opt.variants:
+        space(report, server, four, beside)
+    if "mps" in opt.variants:
+        under_mps(report, four, beside)
 
 
 def main():
@@ -235,24 +449,19 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--seconds", type=float, default=8, help="of each run")
     p.add_argument("--batch", type=int, default=64, help="of a training step; a small one keeps the CPU busy")
+    p.add_argument("--variants", default="time,space,mps", help="some of these, with commas")
     p.add_argument("--out", default=".")
     p.add_argument("wormhole")
     opt = p.parse_args()
+    opt.variants = opt.variants.split(",")
+    if not set(opt.variants) <= {"time", "space", "mps"}:
+        p.error(f"--variants: {','.join(opt.variants)} has others than time, space and mps")
     os.environ["WH_BATCH"] = str(opt.batch)
     server, report = Server(opt.wormhole), Report(opt.out)
-    programs = []
     try:
-        native = [Program([], "training") for _ in SHARES]
-        forwarded = [server.program("training", f"t{s}") for s in SHARES]
-        requests = [Program([], "serving"), server.program("serving", "requests")]
-        programs = native + forwarded + requests
-        for each in programs:
-            each.wait()
-        own = train_runs(report, server, native, forwarded, opt.seconds)
-        serve_runs(report, server, (requests[0], native[0]), (requests[1], forwarded[0]), opt.seconds, own)
+        measure(opt, report, server)
     finally:
-        for each in programs:
-            each.end()
+        report.table()
         server.call("stop", "--force")
 
 
