@@ -8,7 +8,7 @@ Each of two programs fills its tenant's quota and works for N turns of S seconds
 other; then both at the same time, and the server lets a tenant stay for S seconds before it parks it for
 the other one. Prints both times and their quotient beside the goal, whether the values are the same, and
 how long tenants waited. DIR gets overcommit.csv: each tenant's memory on the device and in the host, and
-what the device has in use, over time (overcommit.gp draws it).
+what the device has in use besides what was there before, over time (overcommit.gp draws it).
 
 A quota is P of the device's memory, or G of 10^9 bytes. The host has to have room for both programs'
 memory while one takes the other's place; where it has not, or G says so, the device is made smaller: a
@@ -160,7 +160,9 @@ class Program:
         said = self.p.stdout.readline().strip()
         timer.cancel()
         if not said:
-            sys.exit(f"error: {self.who} ends with {self.p.poll()}, or says nothing within {limit:.0f} s")
+            # One of the threads may be asking, and their last words are lost otherwise.
+            print(f"error: {self.who} ends with {self.p.poll()}, or says nothing within {limit:.0f} s", file=sys.stderr)
+            sys.exit(1)
         return said
 
     def ready(self):
@@ -250,8 +252,9 @@ class Nvml:
 class Watch:
     """Writes a line of memory over time, each 0.5 s, from its start on."""
 
-    def __init__(self, server, nvml, out, every):
-        self.server, self.nvml, self.every, self.run = server, nvml, every, "start"
+    def __init__(self, server, used, out, every):
+        self.server, self.used, self.every, self.run = server, used, every, "start"
+        self.before = used()
         self.file = open(os.path.join(out, "overcommit.csv"), "w", buffering=1)
         self.csv = csv.writer(self.file)
         self.csv.writerow(["run", "seconds", "a_device", "a_host", "a_state", "b_device", "b_host", "b_state",
@@ -278,8 +281,7 @@ class Watch:
                 seen = t.get(name)
                 row += ([sum(d["memory"] for d in seen["devices"]), seen["suspended_memory"], seen["state"]] if seen
                         else [0, 0, "none"])
-            m = self.nvml.memory()
-            self.csv.writerow([*row, m[1] if m else sum(row[k] for k in (2, 5))])
+            self.csv.writerow([*row, max(0, self.used() - self.before)])
 
     def end(self):
         self.ended.set()
@@ -322,6 +324,11 @@ def sizes(opt, nvml):
     return quota, held
 
 
+def books_used():
+    with open(os.environ["WORMHOLE_SOFTGPU_BOOKS"], "rb") as books:
+        return int.from_bytes(books.read(72)[64:], sys.byteorder)
+
+
 def device_used(opt, nvml):
     if opt.backend != "softgpu":
         return nvml.memory()[1]
@@ -329,8 +336,7 @@ def device_used(opt, nvml):
     subprocess.run([sys.executable, "-B", __file__, "--hold", "4096"], stdin=subprocess.DEVNULL, check=True,
                    stdout=subprocess.DEVNULL, timeout=60, env={**os.environ, "LD_LIBRARY_PATH": os.path.join(
                        os.path.dirname(os.path.abspath(opt.wormhole)), "../softgpu")})
-    with open(os.environ["WORMHOLE_SOFTGPU_BOOKS"], "rb") as books:
-        return int.from_bytes(books.read(72)[64:], sys.byteorder)
+    return books_used()
 
 
 def settle(opt, nvml, before):
@@ -347,8 +353,8 @@ def fill_of(opt, quota):
     return quota - (quota // 16 if opt.backend == "softgpu" else 2 * 10 ** 9)
 
 
-def one_after_the_other(opt, server, watch, size):
-    work, total, before = {}, 0.0, device_used(opt, watch.nvml)
+def one_after_the_other(opt, server, watch, nvml, size):
+    work, total, before = {}, 0.0, device_used(opt, nvml)
     for t in "ab":
         p = server.program(t, opt.limit)
         try:
@@ -360,7 +366,7 @@ def one_after_the_other(opt, server, watch, size):
             took, steps, sums = p.answer()
         finally:
             p.end()
-        settle(opt, watch.nvml, before)
+        settle(opt, nvml, before)
         total += filled + took
         work[t] = (steps, sums)
         print(f"{t} alone: {filled:.1f} s to fill, {took:.1f} s for {steps} steps", flush=True)
@@ -415,8 +421,9 @@ def measure(opt):
         server = Server(opt)
         for t in "ab":
             server.call("tenant", "create", t, "--mem", f"{quota}B")
-        watch = Watch(server, nvml, opt.out, 0.5 if opt.turn >= 5 else 0.05)
-        alone, work = one_after_the_other(opt, server, watch, fill_of(opt, quota))
+        used = books_used if opt.backend == "softgpu" else lambda: nvml.memory()[1]
+        watch = Watch(server, used, opt.out, 0.5 if opt.turn >= 5 else 0.05)
+        alone, work = one_after_the_other(opt, server, watch, nvml, fill_of(opt, quota))
         both, equal = together(opt, server, watch, fill_of(opt, quota), work)
     finally:
         if watch:
