@@ -184,12 +184,12 @@ bench-gpu:
 	$(Q)bench/gpu.sh
 
 # What tests/gpu/ and bench/gpu.sh run.
-GPU_TESTS := programs cudart shm lib limits
+GPU_TESTS := programs cudart shm lib limits tenant
 gpu-parts: build-examples build-bench $(GPU_TESTS:%=gpu-%)
 
 .PHONY: $(GPU_TESTS:%=gpu-%)
 $(GPU_TESTS:%=gpu-%): gpu-%: shm
-	$(Q)$(MAKE) $(SUB) -C tests/$* $(if $(filter lib,$*),programs)
+	$(Q)$(MAKE) $(SUB) -C tests/$* $(if $(filter lib tenant,$*),programs)
 
 # Not part of `test`. Three more kernels; each half takes one core.
 SOAK_SECONDS ?= 3600

@@ -112,14 +112,22 @@ class Tenant:
         pass
 
     def stat(self):
+        """What the tenant has on its devices, and in the host instead."""
         text = subprocess.run([self.wormhole, "stat", "--json", self.tenant], text=True, stdout=subprocess.PIPE,
                               timeout=self.limit).stdout
         t = json.loads(text)[0]
-        return sum(d["memory"] for d in t["devices"]), t["suspended_memory"]
+        return self.held(t), t["suspended_memory"]
+
+    def held(self, t):
+        return sum(d["memory"] for d in t["devices"])
 
 
 class Moves(Tenant):
     """A round goes to the other device, and back."""
+
+    def held(self, t):
+        """Only what is on the device that it has left."""
+        return sum(d["memory"] for d in t["devices"] if d["device"] == 0)
 
     def off(self):
         return self.command("move", self.tenant, "--to", "1")
@@ -202,6 +210,8 @@ class Program:
                 pass
             for log in glob.glob(os.path.join(os.environ.get("WORMHOLE_DIR", "/nowhere"), "server.log")):
                 say("why", "log: " + " | ".join(open(log, errors="replace").read().splitlines()[-8:]))
+        log = subprocess.run(["dmesg"], text=True, timeout=20, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+        say("why", "kernel: " + " | ".join([x for x in log.splitlines() if "NVRM" in x or "audit" in x][-6:]))
         for pid in pids:
             for task in sorted(glob.glob(f"/proc/{pid}/task/*"))[:24]:
                 say("why", f"{pid}: " + " ".join(first_words(task, f) for f in ("comm", "wchan", "syscall", "stat")))
@@ -231,7 +241,7 @@ class Rounds:
         self.with_it.append(self.nvml.used() or 0)
         self.off.append(self.way.off())
         self.without.append(self.nvml.used() or 0)
-        if isinstance(self.way, Tenant) and not isinstance(self.way, Moves):
+        if isinstance(self.way, Tenant):
             self.server.append(self.way.stat())
         self.on.append(self.way.on())
 

@@ -10,8 +10,8 @@
 # WH_PYTHON names the python3 that has the frameworks, WH_FRAMEWORKS the wanted ones (torch plain
 # cupy jax). WH_WORDS names the wanted programs, `rates' and `move'. WH_SEED repeats the moments.
 # WH_SECONDS is the time of each program natively, WH_ROUNDS how often it is suspended, WH_GB what
-# is moved to compare rates, WH_LIMIT the seconds after which no more programs start. It takes some
-# eight minutes on a GPU.
+# is moved to compare rates, WH_LIMIT the seconds after which no more programs start, WH_SERVE more
+# options of the server. It takes some eight minutes on a GPU.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
@@ -72,7 +72,7 @@ rounds() {
 word() { sed -n "s/^$2 //p" "$world_dir/$1" | head -n 1; }
 # native stands before a program's command. A framework finds its own libraries, as its user has it.
 # pause ROUNDS prints the longest time between two rounds, so that all of them fit into the program.
-pause() { awk -v s="$seconds" -v n="$1" 'BEGIN { m = 1.2 * s / n; print m < 0.6 ? m : 0.6 }'; }
+pause() { awk -v s="$seconds" -v n="$1" 'BEGIN { m = 0.8 * s / n; print m < 0.6 ? m : 0.6 }'; }
 native() { # NAME
 	case $1 in plain*) echo "env LD_LIBRARY_PATH=$(dirname "$driver")" ;; *) echo env ;; esac
 }
@@ -80,7 +80,7 @@ native() { # NAME
 measure_of() { # NAME
 	seconds=4 times=5
 	[ "$1" != torch_training ] || seconds=12 times=20
-	[ "$world_kind" != softgpu ] || seconds=1
+	[ "$world_kind" != softgpu ] || seconds=2
 	seconds=${WH_SECONDS:-$seconds} times=${WH_ROUNDS:-$times}
 }
 create() { "$wormhole" tenant create "$1" --devices 0 --mem none; }
@@ -185,6 +185,7 @@ move_there_and_back() {
 	if [ "${devices:-0}" -lt 2 ] || [ -z "$steps" ]; then
 		[ -z "$steps" ] || why="the driver has one device"
 		skip tenant_is_moved_there_and_back "$why"
+		skip moved_tenant_leaves_its_first_device "$why"
 		skip moved_program_has_its_values_bit_for_bit "$why"
 		return
 	fi
@@ -193,16 +194,18 @@ move_there_and_back() {
 		"$wormhole" run --tenant moved -- "$python" -B "$programs" "$moved" --steps "$steps"
 	figures ours "$moved, to another device and back"
 	is tenant_is_moved_there_and_back "$(word ours rounds) $(word ours refused)" "3 "
+	ok moved_tenant_leaves_its_first_device empty ours
 	is moved_program_has_its_values_bit_for_bit "$(word ours said)" "$(word alone said)"
 	"$wormhole" tenant delete moved --force
 }
 
 points=$((1 + 3 * $(echo "$names" | wc -w)))
 [ -z "$rates" ] || points=$((points + 2))
-[ -z "$moved" ] || points=$((points + 2))
+[ -z "$moved" ] || points=$((points + 3))
 plan $points
 diag "the moments come from WH_SEED=$seed. ${missing:-}"
-serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)"
+# shellcheck disable=SC2086
+serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)" ${WH_SERVE:-}
 [ -z "$rates" ] || compare_rates
 for n in $names; do
 	compare "$n"
