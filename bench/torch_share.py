@@ -31,7 +31,7 @@ SHARES = (40, 30, 20, 10)
 PERIOD_S = 0.02
 WARM_S = 1.0
 START_S = 120
-GOAL_TOGETHER, GOAL_P99, GOAL_LEFT = 0.9, 1.1, 0.9
+GOAL_TOGETHER, GOAL_P99, GOAL_LEFT, GOAL_EXACT = 0.9, 1.1, 0.9, 1.0
 
 
 # --- The programs -------------------------------------------------------------------
@@ -165,8 +165,38 @@ class Server:
         return Program([self.wormhole, "run", "--dir", self.dir, "--tenant", tenant, "--mem", "none", *options, "--"],
                        kind, tenant)
 
+    def device_ns(self):
+        """The time, and the device's for each tenant, as the server counts it."""
+        text = subprocess.run([self.wormhole, "stat", "--json", "--dir", self.dir], check=True, timeout=60, text=True,
+                              stdout=subprocess.PIPE).stdout
+        return time.monotonic_ns(), {t["tenant"]: t["devices"][0]["gpu_ns"] for t in json.loads(text)}
+
     def limit(self, tenant, sm="none", most="hard", priority="normal"):
         self.call("limit", tenant, "--sm", str(sm), "--sm-max", most, "--priority", priority)
+
+
+class DeviceTime(threading.Thread):
+    """Looks at the tenants' parts of the device's time while programs run together."""
+
+    def __init__(self, server, seconds):
+        super().__init__(daemon=True)
+        self.server, self.seconds, self.parts = server, seconds, {}
+        self.start()
+
+    def run(self):
+        time.sleep(WARM_S)
+        begin, before = self.server.device_ns()
+        time.sleep(self.seconds)
+        end, after = self.server.device_ns()
+        self.parts = {t: 100 * (after[t] - before.get(t, 0)) / (end - begin) for t in after}
+
+    def farthest(self, shares):
+        """Prints what each tenant has had, and returns the largest difference from its share, in points."""
+        self.join()
+        if not set(shares) <= set(self.parts):
+            sys.exit("error: the server does not say what tenants had of the device's time")
+        print("of the device's time: " + ", ".join(f"{t} {self.parts[t]:.1f} %" for t in shares), flush=True)
+        return max(abs(self.parts[t] - share) for t, share in shares.items())
 
 
 class Mps:
@@ -339,7 +369,11 @@ def time_of_four(report, server, four, native, forwarded):
                             ("no-ceiling", "none", "shares of time, no ceilings")):
         for p, share in zip(forwarded, SHARES):
             server.limit(p.tenant, share, most)
+        device = DeviceTime(server, four.seconds)
         quotient, each = four.run("ours", run, what, forwarded)
+        farthest = device.farthest({p.tenant: share for p, share in zip(forwarded, SHARES)})
+        if run == "hard":
+            report.goal("hard ceilings, the farthest from its share, in points", farthest, most=GOAL_EXACT)
     report.goal("four without ceilings, together, of the unlimited four", quotient, least=GOAL_TOGETHER)
     for share, part in zip(SHARES, each):
         report.goal(f"the one with {share} %, of what it makes alone", part, least=share / 100)

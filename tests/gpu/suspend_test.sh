@@ -74,7 +74,11 @@ word() { sed -n "s/^$2 //p" "$world_dir/$1" | head -n 1; }
 # pause ROUNDS prints the longest time between two rounds, so that all of them fit into the program.
 pause() { awk -v s="$seconds" -v n="$1" 'BEGIN { m = 0.8 * s / n; print m < 0.6 ? m : 0.6 }'; }
 native() { # NAME
-	case $1 in plain*) echo "env LD_LIBRARY_PATH=$(dirname "$driver")" ;; *) echo env ;; esac
+	case $world_kind-$1 in
+	*-plain*) echo "env LD_LIBRARY_PATH=$(dirname "$driver")" ;;
+	softgpu-*) echo "env LD_LIBRARY_PATH=$native_path LD_PRELOAD=$stubs/libwormhole-preload.so" ;;
+	*) echo env ;;
+	esac
 }
 # Sets the length of a program and the number of its rounds.
 measure_of() { # NAME
@@ -122,7 +126,7 @@ compare() {
 		# shellcheck disable=SC2046
 		rounds alone -- $(native "$n") "$python" -B "$programs" "$n" --seconds "$seconds"
 		steps=$(word alone steps)
-		why="natively it does not run: $(word alone error) $(word alone why | cut -c1-200)"
+		why="natively it does not run: $(word alone error) $(word alone why | cut -c1-160)"
 	fi
 	if [ -z "$steps" ]; then
 		skip "${n}_is_suspended_at_random_moments" "$why"
