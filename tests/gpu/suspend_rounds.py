@@ -297,6 +297,8 @@ def check(opt, program, way, nvml):
         if way:
             rounds.go(end)
             rounds.tell()
+            if rounds.refused:
+                program.why(tenant)
         if opt.kill:
             return True
         if not program.wait(max(1, end - time.monotonic())):
@@ -331,9 +333,9 @@ def options():
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--least", type=float, default=0.02, help="seconds between two rounds")
     p.add_argument("--most", type=float, default=0.6)
-    p.add_argument("--start-limit", type=float, default=120)
+    p.add_argument("--start-limit", type=float, default=100)
     p.add_argument("--command-limit", type=float, default=60)
-    p.add_argument("--limit", type=float, default=240, help="of all of it")
+    p.add_argument("--limit", type=float, default=180, help="of all of it")
     p.add_argument("--kill", action="store_true", help="the program after the rounds")
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     opt = p.parse_args(sys.argv[1:split])

@@ -149,6 +149,7 @@ compare() {
 		skip "${n}_leaves_its_device_meanwhile" "natively the driver says $refused"
 	else
 		figures ours "$n, in a tenant"
+		[ -z "$(word ours refused)" ] || diag "$(grep '^why' "$world_dir/ours" | cut -c1-1500)"
 		is "${n}_is_suspended_at_random_moments" "$(word ours rounds) $(word ours refused)" "$times "
 		ok "${n}_leaves_its_device_meanwhile" empty ours
 	fi
