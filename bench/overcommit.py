@@ -293,12 +293,14 @@ class Watch:
 # --- The measurement ---------------------------------------------------------------------------------
 
 def host_room():
-    """Bytes that this machine, or the cgroup of this process, can still give."""
+    """Bytes that this machine, or the cgroup of this process, can still give. Files that are only cached count."""
     room = next(int(x.split()[1]) * 1024 for x in open("/proc/meminfo") if x.startswith("MemAvailable"))
-    for most, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+    for most, used, stat in (("memory.max", "memory.current", "memory.stat"),
+                             ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat")):
         try:
             most, used = (int(open("/sys/fs/cgroup/" + f).read()) for f in (most, used))
-            room = min(room, max(0, most - used))
+            cached = max(int(x.split()[1]) for x in open("/sys/fs/cgroup/" + stat) if "inactive_file" in x)
+            room = min(room, max(0, most - used + cached))
         except (OSError, ValueError):
             pass
     return room
