@@ -263,7 +263,7 @@ def library_header(profile):
     extra = os.environ.get('LIB_INC') or headers.build_folder() + '/headers'
     prefixes = tuple(profile.prefix.split('|'))
     return headers.parse(profile.source, keep=lambda name: name.startswith(prefixes), cplusplus=True,
-                         includes=[extra])
+                         includes=[extra, os.path.dirname(os.path.abspath(__file__))])
 
 
 class Describer:

@@ -187,23 +187,38 @@ def gen_client(d, api):
     return text
 
 
-def exported(api):
-    return sorted(n for n, c in api.calls.items() if c.func is not None and c.verb != 'absent')
+def exported(d, api):
+    """Returns what the library of today exports: all that its own headers declare."""
+    return sorted(n for n, c in api.calls.items()
+                  if c.func is not None and c.verb != 'absent' and n not in d.profile.gone)
 
 
 def of_older(d, api, old):
     """Returns what the library of that older major exports."""
-    names = exported(api) + d.profile.exports
-    wrong = {p for p in old.newer if not fnmatch.filter([*api.calls, *names], p)} | set(old.gone) & set(names)
+    names = exported(d, api) + d.profile.exports
+    wrong = {p for p in old.newer if not fnmatch.filter([*api.calls, *names], p)}
     if wrong:
-        raise SystemExit(f'gen_library.py: {d.profile.name}.api: newer or gone: {" ".join(sorted(wrong))}')
+        raise SystemExit(f'gen_library.py: {d.profile.name}.api: newer: {" ".join(sorted(wrong))}')
     return [n for n in names if not old.lacks(n)] + old.gone
 
 
-def gen_gone(d, old):
-    """They are refused whatever their arguments are, and look at none."""
+def check_gone(d, api):
+    """Checks that the functions of `gone` lines are none of today's headers, whose functions the head counts."""
+    n = sum(c.func is not None and c.name not in d.profile.gone for c in api.calls.values())
+    if n != d.profile.functions:
+        raise SystemExit(f'gen_library.py: {d.profile.name}.api: the headers declare {n} functions besides those of '
+                         f'"gone" lines, and the line "functions" says {d.profile.functions}')
+
+
+def undeclared(api, old):
+    """Returns the functions that it alone has and of which no header says the arguments."""
+    return [name for name in old.gone if name not in api.calls]
+
+
+def gen_gone(d, api, old):
+    """These are refused whatever their arguments are, and look at none."""
     text = banner(d.profile) + f'#include "{d.profile.name}_stub.h"\n\n'
-    for name in old.gone:
+    for name in undeclared(api, old):
         text += f'{d.profile.status} {name}(void);\n\n{d.profile.status} {name}(void)\n{{\n'
         text += f'\treturn wh_{d.profile.name}_refuse("{name}");\n}}\n\n'
     return text
@@ -315,10 +330,12 @@ MEANING = {'generated': 'both ends generated', life.VERB: 'both ends generated, 
 def coverage(d, api, old=None):
     """Returns the table of the library, or of that of an older major."""
     pro = d.profile
-    rows = sorted((c for c in api.calls.values() if c.func is not None and not (old and old.lacks(c.name))),
+    others = pro.gone - set(old.gone if old else [])
+    rows = sorted((c for c in api.calls.values()
+                   if c.func is not None and c.name not in others and not (old and old.lacks(c.name))),
                   key=lambda c: c.name)
-    gone = old.gone if old else []
-    sources = ', '.join(re.findall(r'<(\S+)>', pro.source))
+    gone = undeclared(api, old) if old else []
+    sources = ', '.join(re.findall(r'<(\S+)>', pro.source if old else pro.theirs))
     text = ('<!-- SPDX-License-Identifier: Apache-2.0 -->\n'
             f'# Coverage of {old.soname if old else pro.soname}\n\nFrom {sources}, by `cuda-api/gen_library.py`.\n\n'
             '| how | functions | meaning |\n|---|---|---|\n')
@@ -356,10 +373,11 @@ def main(argv):
     g.write(os.path.join(out, f'gen_{pro.name}_client.c'), gen_client(d, api))
     g.write(os.path.join(out, f'gen_{pro.name}_server.h'), gen_server_h(d, api))
     g.write(os.path.join(out, f'gen_{pro.name}_server.c'), gen_server(d, api))
-    g.write(os.path.join(out, f'gen_lib{pro.name}.map'), gen_map(d, exported(api) + pro.exports))
+    g.write(os.path.join(out, f'gen_lib{pro.name}.map'), gen_map(d, exported(d, api) + pro.exports))
+    check_gone(d, api)
     for old in pro.olders:
         g.write(os.path.join(out, f'gen_lib{pro.name}_{old.word}.map'), gen_map(d, of_older(d, api, old), old.soname))
-        g.write(os.path.join(out, f'gen_{pro.name}_{old.word}.c'), gen_gone(d, old))
+        g.write(os.path.join(out, f'gen_{pro.name}_{old.word}.c'), gen_gone(d, api, old))
         g.write(os.path.join(out, f'coverage-{pro.name}-{old.word}.md'), coverage(d, api, old))
     g.write(os.path.join(out, f'coverage-{pro.name}.md'), coverage(d, api))
 

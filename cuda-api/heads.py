@@ -36,7 +36,7 @@ class Older:
     soname: str
     besides: list = field(default_factory=list)
     newer: list = field(default_factory=list)    # functions that it lacks; patterns of names
-    gone: list = field(default_factory=list)     # functions that it alone has; they are refused
+    gone: list = field(default_factory=list)     # functions that it alone has; refused, if no gone_NAME.h has them
     unlike: list = field(default_factory=list)   # functions with structs of other sizes, which our code knows
     unexported: list = field(default_factory=list)   # declared there, but not in the genuine library
 
@@ -45,7 +45,7 @@ class Older:
         return {'older': 12, 'oldest': 11}[self.word]
 
     def lacks(self, name):
-        return any(fnmatch.fnmatchcase(name, p) for p in self.newer)
+        return name not in self.gone and any(fnmatch.fnmatchcase(name, p) for p in self.newer)
 
     def differs(self, name):
         return any(fnmatch.fnmatchcase(name, p) for p in self.unlike)
@@ -93,6 +93,16 @@ class Profile:
     @property
     def driver(self):
         return self.number == 0
+
+    @property
+    def theirs(self):
+        """Returns the source without what is ours: the prototypes of functions that today's headers lack."""
+        return re.sub(r'#include <gone_\w+\.h>\n', '', self.source)
+
+    @property
+    def gone(self):
+        """Returns the functions that only libraries of older majors have."""
+        return {name for o in self.olders for name in o.gone}
 
     @property
     def variable(self):
@@ -227,10 +237,12 @@ def server_header(libraries):
 
 
 def wire_files(p):
-    """Returns the handwritten header of a library's messages, if it has one, and those that it includes."""
+    """Returns the handwritten header of a library's messages, if it has one, those that it includes, and ours of
+    functions that are gone."""
     name = f'wire_{p.name}.h'
     more = re.findall(r'^#include "(wire_\w+\.h)"', wire_text(name), re.M)
-    return [name] + more if os.path.exists(os.path.join(HERE, name)) else []
+    gone = [g for g in re.findall(r'<(gone_\w+\.h)>', p.source) if os.path.exists(os.path.join(HERE, g))]
+    return ([name] + more if os.path.exists(os.path.join(HERE, name)) else []) + gone
 
 
 def makefile(libraries, refuse):

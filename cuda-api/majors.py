@@ -54,8 +54,9 @@ def hash_of(f):
 def read_headers(profile, includes):
     keep = profile.prefix.split('|')
     mine = lambda name: name.startswith(tuple(keep))      # noqa: E731
-    hdr = headers.parse(profile.source, cplusplus=True, includes=includes + [headers.build_folder() + '/headers'],
-                        keep=mine)
+    # Headers of an older major declare themselves what ours has of it.
+    hdr = headers.parse(profile.theirs if includes else profile.source, cplusplus=True,
+                        includes=includes + [headers.build_folder() + '/headers', HERE], keep=mine)
     numbers = {k: v for e, values in hdr.enums.items() if e.lower().startswith('cu') for k, v in values.items()
                if k.lower().startswith(tuple(p.lower() for p in keep))}
     return {n: hash_of(f) for n, f in hdr.functions.items() if mine(n)}, numbers
@@ -99,6 +100,10 @@ def differences(p, major, functions, numbers):
             if name not in says.gone and name not in says.unexported:
                 yield f'{name} is in CUDA {major} alone: gone'
         elif name not in functions:
+            if name in p.gone:
+                if old and name in old.gone:
+                    yield f'{name} is not in CUDA {major}: not gone'
+                continue
             # An inline function of an older header may stand for one with a version in its name.
             if old and not old.lacks(name) and not any(g.startswith(f'__{name}_') for g in old.gone):
                 yield f'{name} is not in CUDA {major}: newer'

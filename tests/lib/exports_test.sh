@@ -19,7 +19,9 @@ import describe
 d = describe.Describer(f"{sys.argv[1]}/cuda-api/{sys.argv[2]}.api")
 api = d.api()
 base = "Base"
-names = [n for n, c in api.calls.items() if c.func and c.verb != "absent"] + d.profile.exports
+of_none_today = {n for o in d.profile.olders for n in o.gone}
+names = [n for n, c in api.calls.items() if c.func and c.verb != "absent" and n not in of_none_today]
+names += d.profile.exports
 older = sys.argv[3:]
 if older:
     old = next(o for o in d.profile.olders if o.soname == older[0])
