@@ -4,7 +4,6 @@
  * Addresses are written as they came, scalars as what they point to: over softgpu a
  * device address is an address of the worker's process.
  */
-#include <stdbool.h>
 #include <string.h>
 
 /* The header declares its functions with this type for C++ only. */
@@ -12,29 +11,10 @@ typedef struct {
 	unsigned short x;
 } __half;
 
-#include "fake_library.h"
+#include "fake_cusparse.h"
 #include "fake_matdescr.h"
 
-#define OK	CUSPARSE_STATUS_SUCCESS
-
-struct cusparseContext {
-	int number;
-	cudaStream_t stream;
-	cusparsePointerMode_t mode;
-};
-
 static int created, descriptors;
-
-static const char *mode_of(cusparseHandle_t h)
-{
-	return h->mode == CUSPARSE_POINTER_MODE_HOST ? "host" : "device";
-}
-
-/* Writes down a call on a handle with the handle's state. */
-static void on(cusparseHandle_t h, const char *what)
-{
-	note("%s handle=%d stream=%s mode=%s", what, h->number, h->stream ? "own" : "0", mode_of(h));
-}
 
 /* --- The library and its handle ----------------------------------------------------- */
 
@@ -126,13 +106,6 @@ cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t descr, cusparseIndex
 }
 
 /* --- Descriptors of the generic interface --------------------------------------------- */
-
-struct cusparseSpMatDescr {
-	int64_t rows, cols, nnz;
-	void *offsets, *columns, *values;
-	cudaDataType type;
-	cusparseFillMode_t fill;
-};
 
 struct cusparseDnVecDescr {
 	int64_t size;
@@ -268,14 +241,6 @@ cusparseStatus_t cusparseConstDnVecGet(cusparseConstDnVecDescr_t vec, int64_t *s
 }
 
 /* --- Calls of the generic interface --------------------------------------------------- */
-
-/* Returns a scalar of a type, in host or device memory. */
-static double scalar(const void *p, cudaDataType type)
-{
-	bool wide = type == CUDA_R_64F || type == CUDA_C_64F;
-
-	return !p ? -1 : wide ? *(const double *)p : *(const float *)p;
-}
 
 cusparseStatus_t cusparseSpMV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
 					 const void *alpha, cusparseConstSpMatDescr_t a,

@@ -3,8 +3,8 @@
  * Opens libraries by name, as programs of CUDA 11, 12 and 13 are linked with them, and uses each.
  * It prints cuBLAS' major version, or, after "given:", the status of a call with the handle that
  * was made last, by whichever library. Of others it prints the status of a function that 13 lacks:
- * cusolverDnPotrf(), which CUDA 12's cuSOLVER has, and cusparseXcsrgemm2Nnz() of CUDA 11's
- * cuSPARSE. Of cublasLt it is the status of making a descriptor in a struct of CUDA 11.
+ * cusolverDnPotrf(), which CUDA 12's cuSOLVER has, and cusparseDgthr() of CUDA 11's cuSPARSE. Of
+ * cublasLt it is the status of making a descriptor in a struct of CUDA 11.
  */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
@@ -42,19 +42,30 @@ static int cublas_given(void *library)
 
 static int cusolver(void *library)
 {
-	cusolverStatus_t (*potrf)(cusolverDnHandle_t handle, void *params, int uplo, long n,
-				  int type, void *A, long lda);
+	cusolverStatus_t (*potrf)(cusolverDnHandle_t handle, cusolverDnParams_t params,
+				  cublasFillMode_t uplo, int64_t n, cudaDataType type, void *A,
+				  int64_t lda, cudaDataType compute, void *buffer, size_t size,
+				  int *info);
+	cusolverStatus_t (*create)(cusolverDnHandle_t *handle);
+	cusolverDnHandle_t made;
 
+	*(void **)&create = dlsym(library, "cusolverDnCreate");
 	*(void **)&potrf = dlsym(library, "cusolverDnPotrf");
-	return potrf ? (int)potrf(NULL, NULL, 0, 1, 0, NULL, 1) : -1;
+	return potrf && create && !create(&made) ?
+	       (int)potrf(made, NULL, CUBLAS_FILL_MODE_LOWER, 3, CUDA_R_64F, NULL, 4, CUDA_R_64F,
+			  NULL, 0, NULL) : -1;
 }
 
 static int cusparse(void *library)
 {
-	int (*nnz)(void *handle, ...);
+	int (*gather)(void *handle, int nnz, const double *y, double *values, const int *indices,
+		      int base);
+	int (*create)(void **handle);
+	void *made;
 
-	*(void **)&nnz = dlsym(library, "cusparseXcsrgemm2Nnz");
-	return nnz ? nnz(NULL) : -1;
+	*(void **)&create = dlsym(library, "cusparseCreate");
+	*(void **)&gather = dlsym(library, "cusparseDgthr");
+	return gather && create && !create(&made) ? gather(made, 1, NULL, NULL, NULL, 0) : -1;
 }
 
 #define SIZE_11	184

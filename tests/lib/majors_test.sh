@@ -16,7 +16,7 @@ is() { # NAME GOT EXPECTED
 }
 
 echo "TAP version 13"
-echo "1..31"
+echo "1..34"
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
 is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3329"
@@ -29,7 +29,7 @@ sed -i 's/^cusparse cusparseSpMV .*/cusparse cusparseSpMV 0/; /^cusparse cuspars
 is what_differs_is_named "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | sed 's/^cublas.api: //' | head -n 3 | tr '\n' ';')" \
 	"cublasDgemm_v2 is not in CUDA 12: newer;cublasSgemm_v2 has another shape in CUDA 12;CUBLAS_OP_T is 2 in CUDA 12;"
 is what_differs_in_11_too "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | grep 'CUDA 11' | tr '\n' ';')" \
-	"cublaslt.api: cublasLtMatmul is not in CUDA 11: newer;cusparse.api: cusparseSpMV has another shape in CUDA 11;"
+	"cublaslt.api: cublasLtMatmul is not in CUDA 11: newer;cusparse.api: cusparseSpMV has another shape in CUDA 11;cusparse.api: cusparseXcsrgemm2Nnz is not in CUDA 11: not gone;"
 
 start_server --lib-path "$old:$new"
 is program_of_12_gets_12 "$(opens libcublas.so.12)" "12 "
@@ -75,16 +75,25 @@ stop_server
 WORMHOLE_CUBLAS=$WH_BUILD/softgpu/libcublas.so.13 && export WORMHOLE_CUBLAS
 start_server
 is file_that_is_named_serves_both "$(opens libcublas.so.12 libcublas.so.13)" "13 13 "
-is function_that_12_alone_has_is_refused "$(WORMHOLE_LOG=1 opens libcusolver.so.11)" "9 "
-grep -q 'cusolverDnPotrf' "$tmp/err"
+is function_that_12_alone_has_is_refused_by_a_file_of_13 "$(opens libcusolver.so.11)" "9 "
+grep -q 'cusolverDnPotrf' "$tmp/server.err"
 point "by_its_name"
 readelf -d "$WH_BUILD/client-stubs/libcublas.so.11" >"$tmp/err" && grep -q 'NEEDED.*\[libcublasLt\.so\.11\]' "$tmp/err"
 point cublas_of_11_brings_its_cublaslt
 is library_of_13_has_it_not "$(opens libcusolver.so.12)" "-1 "
-is function_that_11_alone_has_is_refused "$(WORMHOLE_LOG=1 opens libcusparse.so.11)" "10 "
-grep -q 'cusparseXcsrgemm2Nnz' "$tmp/err"
+is function_that_11_alone_has_is_refused_by_a_file_of_12 "$(opens libcusparse.so.11)" "10 "
+grep -q 'cusparseDgthr' "$tmp/server.err"
 point "by_the_name_of_11"
 is library_of_12_has_it_not "$(opens libcusparse.so.12)" "-1 "
 is descriptor_of_11_is_too_short_and_refused "$(WORMHOLE_LOG=1 opens libcublasLt.so.11)" "15 "
 grep -q 'cublasLtMatmulDescInit_internal' "$tmp/err"
 point "by_its_name_too"
+stop_server
+
+WORMHOLE_CUSPARSE=$bin/fake_cusparse_11.so WORMHOLE_CUSOLVER=$bin/fake_cusolver_12.so
+start_server
+is file_of_12_serves_what_it_alone_has "$(opens libcusolver.so.11)" "0 "
+grep -q '^potrf uplo=0 n=3 lda=4 types=1,1 (nil) (nil) 0$' "$FAKE_LOG"
+point "as_the_program_called_it"
+is file_of_11_serves_what_it_alone_has "$(opens libcusparse.so.11)" "0 "
+stop_server

@@ -6,6 +6,7 @@
 name=$(basename "$0" .t)
 
 case $name in
+cusparse_11*) WORMHOLE_CUSPARSE=$bin/fake_cusparse_11.so ;;
 cublaslt_posted) WORMHOLE_CUBLASLT=$bin/fake_cublaslt.so ;;
 cublaslt* | cublasxt*)
 	WORMHOLE_CUBLAS=$WH_BUILD/softgpu/libcublas.so.13

@@ -20,7 +20,7 @@ copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.a
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
 echo "TAP version 13"
-echo "1..23"
+echo "1..24"
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -59,7 +59,8 @@ copy j && sed -i '/^cuMemAlloc_v2 /s/ +effect\[[^]]*\]//' "$tmp/j/cuda.api" && !
 point "call_without_a_stated_effect_stops_the_build"
 # For a library, memory that the library's CPU writes to has the size that the library says.
 library() { "$PYTHON" -B "$tmp/$1/gen_library.py" "$tmp/$1/cusolver.api" "$tmp/out-$1" 2>"$tmp/err"; }
-copy l && cp "$WH_TOP"/cuda-api/cusolver.api "$WH_TOP"/cuda-api/ids-cusolver.lock "$WH_TOP"/cuda-api/wire_*.h "$tmp/l/" &&
+copy l && cp "$WH_TOP"/cuda-api/cusolver.api "$WH_TOP"/cuda-api/ids-cusolver.lock "$WH_TOP"/cuda-api/wire_*.h \
+	"$WH_TOP"/cuda-api/gone_cusolver.h "$tmp/l/" &&
 	library l && cp -r "$tmp/l" "$tmp/m" && cp -r "$tmp/l" "$tmp/o" &&
 	echo 'cusolverDnXgetrs B=hostwork[ldb]' >>"$tmp/m/cusolver.api" && ! library m &&
 	grep -q 'cusolverDnXgetrs: there is no cusolverDnXgetrs_bufferSize' "$tmp/err"
@@ -89,6 +90,9 @@ point "life_of_a_handle_by_an_unknown_function_stops_the_build"
 cp -r "$tmp/l" "$tmp/z" && echo 'cusolverRfCreate refuse "x"' >>"$tmp/z/cusolver.api" && ! library z &&
 	grep -q 'cusolverRfCreate is described twice' "$tmp/err"
 point "and_so_does_a_second_description"
+cp -r "$tmp/l" "$tmp/g" && echo 'gone cusolverDnCreate' >>"$tmp/g/cusolver.api" && ! library g &&
+	grep -q 'the headers declare 576 functions besides those of "gone" lines' "$tmp/err"
+point "function_that_is_gone_and_still_declared_stops_it"
 # Heads: what stands for one library in a request stands for no other.
 heads() { "$PYTHON" -B "$tmp/$1/heads.py" "$tmp/out-$1" 2>"$tmp/err"; }
 copy t && cp "$WH_TOP"/cuda-api/*.api "$WH_TOP"/cuda-api/*.refused "$WH_TOP"/cuda-api/wire_*.h "$tmp/t/" && heads t &&
