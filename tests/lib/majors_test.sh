@@ -16,7 +16,7 @@ is() { # NAME GOT EXPECTED
 }
 
 echo "TAP version 13"
-echo "1..34"
+echo "1..35"
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
 is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3329"
@@ -30,6 +30,10 @@ is what_differs_is_named "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/maj
 	"cublasDgemm_v2 is not in CUDA 12: newer;cublasSgemm_v2 has another shape in CUDA 12;CUBLAS_OP_T is 2 in CUDA 12;"
 is what_differs_in_11_too "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | grep 'CUDA 11' | tr '\n' ';')" \
 	"cublaslt.api: cublasLtMatmul is not in CUDA 11: newer;cusparse.api: cusparseSpMV has another shape in CUDA 11;cusparse.api: cusparseXcsrgemm2Nnz is not in CUDA 11: not gone;"
+cp "$WH_TOP/cuda-api/majors_11.txt" "$WH_TOP/cuda-api/majors_12.txt" "$tmp/api/"
+sed -i 's/\(cusparseDgthr(cusparseHandle_t handle, \)int nnz/\1long nnz/' "$tmp/api/gone_cusparse.h"
+is so_does_a_prototype_that_is_ours "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | head -n -1)" \
+	"cusparse.api: cusparseDgthr has another shape in CUDA 11"
 
 start_server --lib-path "$old:$new"
 is program_of_12_gets_12 "$(opens libcublas.so.12)" "12 "
