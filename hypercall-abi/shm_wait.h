@@ -5,10 +5,11 @@
  * call and up to 100 us until the sleeper runs, and the driver's own waits spin, too.
  *
  * If a machine has fewer CPUs than runnable threads, a spin takes time from the thread that
- * is waited for. A yield that took long shows this, and the next waits then sleep soon.
+ * is waited for. A yield that took long shows this, and the next waits then sleep soon. Each such
+ * yield may cost a slice of the scheduler, so they become rare as long as they take long.
  *
  * Each side says on which CPU it waits. If both wait on one CPU, nothing can arrive while
- * this side polls, so it polls little and yields. Some of those waits sleep nevertheless,
+ * this side polls, so it yields first and polls then. Some of those waits sleep nevertheless,
  * since the kernel moves only a thread that is woken to an idle CPU. What the other side
  * says is a hint: if it lies or has moved meanwhile, a wait takes a little longer.
  */
@@ -23,11 +24,15 @@
 #define WH_SHM_SHORT	2000	/* looks at the word before anything else is done */
 #define WH_SHM_ROUND	50	/* looks between two yields */
 #define WH_SHM_LATE_NS	30000	/* a yield that took longer has let others run */
-#define WH_SHM_SHY	64	/* number of waits without a long spin after that */
+#define WH_SHM_SHY	64	/* number of waits without a long spin after that, and twice */
+#define WH_SHM_SHIEST	4096	/* as many, up to this, after each further yield that takes long */
+#define WH_SHM_DECAY	64	/* a yield that was short takes off this part */
+#define WH_SHM_IN_VAIN	2	/* yields to the other side on this CPU before a sleep */
 #define WH_SHM_MOVE	32	/* one of so many waits on the other side's CPU sleeps */
 
 struct wh_shm_spin {
 	unsigned int shy;	/* number of waits left that do not spin long */
+	unsigned int late;	/* so many after the last yield that took long or was in vain */
 	unsigned int shared;	/* number of waits on the other side's CPU */
 	uint32_t *mine;		/* words of the slot; NULL: nothing is said, which 0 means, too */
 	const uint32_t *theirs;
@@ -65,6 +70,46 @@ static inline bool wh_shm_shares_cpu(struct wh_shm_spin *s)
 	return cpu && __atomic_load_n(s->theirs, __ATOMIC_RELAXED) == cpu;
 }
 
+/* The next waits sleep soon: the more of them, the more often this was so. */
+static inline void wh_shm_be_shy(struct wh_shm_spin *s)
+{
+	s->late = !s->late ? WH_SHM_SHY : s->late < WH_SHM_SHIEST ? 2 * s->late : WH_SHM_SHIEST;
+	s->shy = s->late;
+}
+
+/* Returns false if others have run meanwhile. */
+static inline bool wh_shm_yield(struct wh_shm_spin *s)
+{
+	uint64_t before = wh_shm_now();
+
+	sched_yield();
+	if (wh_shm_now() - before > WH_SHM_LATE_NS) {
+		wh_shm_be_shy(s);
+		return false;
+	}
+	s->late -= (s->late + WH_SHM_DECAY - 1) / WH_SHM_DECAY;
+	return true;
+}
+
+/*
+ * Lets the other side, which waits on this CPU, run. A scheduler may prefer this side for a while
+ * nevertheless, until it sleeps.
+ */
+static inline bool wh_shm_hand_over(struct wh_shm_spin *s, const uint32_t *word, uint32_t value,
+				    bool equal)
+{
+	int n;
+
+	for (n = 0; n < WH_SHM_IN_VAIN; n++) {
+		if (!wh_shm_yield(s))
+			return wh_shm_look(word, value, equal, 1);
+		if (wh_shm_look(word, value, equal, 1))
+			return true;
+	}
+	wh_shm_be_shy(s);
+	return false;
+}
+
 /*
  * Polls the word. Returns false if it did not change within limit_ns, or if others need the
  * CPU: then sleep.
@@ -72,14 +117,14 @@ static inline bool wh_shm_shares_cpu(struct wh_shm_spin *s)
 static inline bool wh_shm_spin(struct wh_shm_spin *s, const uint32_t *word, uint32_t value,
 			       bool equal, uint64_t limit_ns)
 {
-	uint64_t start, before, now;
+	uint64_t start;
 	bool shares;
 
 	/* If the word has changed already, nothing of this is needed. */
 	if (wh_shm_look(word, value, equal, 1))
 		return true;
 	shares = wh_shm_shares_cpu(s);
-	if (wh_shm_look(word, value, equal, shares ? WH_SHM_ROUND : WH_SHM_SHORT))
+	if (!shares && wh_shm_look(word, value, equal, WH_SHM_SHORT))
 		return true;
 	if (shares && ++s->shared % WH_SHM_MOVE == 0)
 		return false;
@@ -87,18 +132,13 @@ static inline bool wh_shm_spin(struct wh_shm_spin *s, const uint32_t *word, uint
 		s->shy--;
 		return false;
 	}
-	start = now = wh_shm_now();
-	while (now - start < limit_ns) {
+	if (shares)
+		return wh_shm_hand_over(s, word, value, equal);
+	start = wh_shm_now();
+	do {
 		if (wh_shm_look(word, value, equal, WH_SHM_ROUND))
 			return true;
-		before = wh_shm_now();
-		sched_yield();
-		now = wh_shm_now();
-		if (now - before > WH_SHM_LATE_NS) {
-			s->shy = WH_SHM_SHY;
-			break;
-		}
-	}
+	} while (wh_shm_yield(s) && wh_shm_now() - start < limit_ns);
 	return wh_shm_look(word, value, equal, 1);
 }
 

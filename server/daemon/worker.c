@@ -166,10 +166,12 @@ static bool await_idle(struct wh_session *s, uint32_t number, struct wh_shm_spin
 {
 	uint64_t start = wh_shm_now(), before, now = start;
 	bool shares = wh_shm_shares_cpu(spin);
+	int looks = shares ? 1 : WH_SHM_ROUND;
 
 	while (now - start < IDLE_NS) {
-		if (wh_shm_look(request, last, false, WH_SHM_ROUND))
+		if (wh_shm_look(request, last, false, looks))
 			return true;
+		looks = WH_SHM_ROUND;
 		if (shares)
 			sched_yield();
 		now = wh_shm_now();

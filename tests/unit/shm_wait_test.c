@@ -12,7 +12,8 @@
 static unsigned int looks, yields;
 static int here = 3;
 static uint32_t word;
-static bool comes_when_we_yield;
+static bool comes_when_we_yield, others_run;
+static uint64_t clock_ns;
 
 static void look(void)
 {
@@ -24,11 +25,22 @@ static int yield(void)
 	yields++;
 	if (comes_when_we_yield)
 		word = 1;
+	if (others_run)
+		clock_ns += 3000000;
+	return 0;
+}
+
+/* A clock that only others' work moves on. */
+static int read_clock(clockid_t id, struct timespec *t)
+{
+	(void)id;
+	*t = (struct timespec){ .tv_sec = clock_ns / 1000000000, .tv_nsec = clock_ns % 1000000000 };
 	return 0;
 }
 
 #define sched_getcpu()		here
 #define sched_yield()		yield()
+#define clock_gettime(id, t)	read_clock(id, t)
 #define __builtin_ia32_pause()	look()
 #include "shm_wait.h"
 
@@ -50,15 +62,50 @@ static bool waits(void)
 	return wh_shm_spin(&spin, &word, 0, false, 1000000000);
 }
 
+/* Returns how many of so many waits yielded, on the other side's CPU. */
+static unsigned int yields_of(unsigned int n)
+{
+	unsigned int before = yields;
+
+	for (; n; n--) {
+		word = 0;
+		waits();
+	}
+	return yields - before;
+}
+
+static void test_others(void)
+{
+	unsigned int first;
+
+	begin(4);
+	others_run = true;
+	first = yields_of(10 * WH_SHM_SHY);
+	yields_of(20 * WH_SHM_SHIEST);
+	ok(first > 1 && yields_of(10 * WH_SHM_SHIEST) <= 11, "who_loses_the_cpu_at_each_yield_yields_less_and_less");
+	others_run = false;
+	yields_of(2 * WH_SHM_SHIEST + 1000);
+	others_run = true;
+	ok(yields_of(10 * WH_SHM_SHY) == first, "until_yields_have_been_short_for_long");
+	others_run = false;
+
+	begin(4);
+	comes_when_we_yield = false;
+	ok(!waits() && yields == WH_SHM_IN_VAIN && looks <= WH_SHM_IN_VAIN + 2,
+	   "who_yields_to_this_cpu_in_vain_sleeps");
+	ok(yields_of(WH_SHM_SHY) <= WH_SHM_IN_VAIN, "and_does_not_try_again_soon");
+	comes_when_we_yield = true;
+}
+
 int main(void)
 {
 	unsigned int i, slept = 0;
 
-	tap_plan(7);
+	tap_plan(11);
 	comes_when_we_yield = true;
 
 	begin(4);
-	ok(waits() && yields == 1 && looks <= 2 * WH_SHM_ROUND + 1, "other_on_this_cpu_may_run_after_few_looks");
+	ok(waits() && yields == 1 && looks <= 3, "other_on_this_cpu_may_run_at_once");
 	ok(mine == 4, "who_waits_says_where");
 	begin(5);
 	ok(waits() && looks > WH_SHM_SHORT, "other_elsewhere_is_looked_for_long");
@@ -81,5 +128,6 @@ int main(void)
 	for (i = 0; i < 10 * WH_SHM_MOVE && waits(); i++)
 		;
 	ok(i == 10 * WH_SHM_MOVE && !yields && !looks, "what_is_there_already_is_not_waited_for");
+	test_others();
 	return tap_exit();
 }
