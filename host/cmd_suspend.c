@@ -12,7 +12,7 @@
 
 struct suspend_args {
 	const char *dir, *name;
-	const char *to, *from;	/* devices, as given; NULL: not said */
+	const char *to, *from;	/* devices, as given, or "swap" of a suspension; NULL: not said */
 	uint64_t wait_ms;	/* 0: not said */
 };
 
@@ -70,7 +70,11 @@ int wh_suspend_ask(const char *dir, cJSON *request)
 #define WAIT	{ "wait", KEY_WAIT, "TIME", 0, \
 		  "how long calls and work under way may last, in seconds or as 500ms (default: 30)", 0 }
 
-static const struct argp_option suspend_options[] = { WAIT, { 0 } };
+static const struct argp_option suspend_options[] = {
+	{ "to", KEY_TO, "swap", 0, "its memory goes on to the machine's swap, so that the host has it back", 0 },
+	WAIT,
+	{ 0 }
+};
 
 static const struct argp suspend_argp = {
 	suspend_options, parse, "TENANT",
@@ -90,11 +94,15 @@ static cJSON *waiting(const char *op, const struct suspend_args *a)
 int cmd_suspend(int argc, char **argv)
 {
 	struct suspend_args a = { 0 };
+	cJSON *request;
 
 	wh_parse(&suspend_argp, argc, argv, 0, &a);
 	if (wh_refuse_window(a.name, "suspended"))
 		return EXIT_FAILED;
-	return wh_suspend_ask(a.dir, waiting("suspend", &a));
+	request = waiting("suspend", &a);
+	if (a.to)
+		cJSON_AddStringToObject(request, "to", a.to);
+	return wh_suspend_ask(a.dir, request);
 }
 
 static const struct argp resume_argp = {

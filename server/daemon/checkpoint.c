@@ -291,6 +291,20 @@ static bool let_go(struct job *j, unsigned int i)
 
 /* --- Tenants -------------------------------------------------------------------------- */
 
+/* No failure: what stays in memory costs the machine memory, and the tenant nothing. */
+static void page_out(struct job *j)
+{
+	struct wh_paged sum = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < j->n; i++)
+		if (lives(j, i))
+			wh_page_out(j->worker[i].pid, &sum);
+	snprintf(j->r->text, sizeof(j->r->text), "%llu MiB of its workers' memory went to swap, and %llu MiB stay%s",
+		 (unsigned long long)(sum.out_kib >> 10), (unsigned long long)(sum.left_kib >> 10),
+		 sum.out_kib < sum.left_kib ? "; has the swap room (`swapon --show'), and does a cgroup forbid it?" : "");
+}
+
 static bool suspend(struct job *j)
 {
 	bool good = true, back = true;
@@ -300,6 +314,8 @@ static bool suspend(struct job *j)
 		good = await_rest(j, i);
 	for (i = 0; good && i < j->n; i++)
 		good = save(j, i);
+	if (good && j->o->page_out)
+		page_out(j);
 	if (good)
 		return true;
 	for (i = 0; i < j->n; i++)

@@ -442,7 +442,7 @@ static const struct {
 			{ "nccl", FLAG } } },
 	{ "delete", delete, false, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
 	{ "suspend", suspend, false, { { "op", TEXT }, { "tenant", TEXT }, { "wait_ms", NUMBER },
-				{ "drain", FLAG } } },
+				{ "drain", FLAG }, { "to", TEXT } } },
 	{ "resume", suspend, false, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "move", suspend, false, { { "op", TEXT }, { "tenant", TEXT }, { "to", TEXT }, { "from", TEXT },
 			  { "wait_ms", NUMBER } } },

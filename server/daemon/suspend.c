@@ -91,6 +91,7 @@ static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned 
 	};
 	char workers[WH_TENANT_WORKERS * 16], swap[16];
 	bool moves = t->suspend.move.on && job != WH_JOB_SUSPEND;
+	bool pages = t->suspend.page_out && job == WH_JOB_SUSPEND;
 
 	wh_child_signals();
 	wh_close_in_child();
@@ -101,7 +102,8 @@ static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned 
 	      "--backend", wh_server.backend, "--workers", workers,
 	      "--suspension", digits((long)t->suspend.number), "--wait", digits((long)wait_ms),
 	      "--parent", digits(wh_monitor_pid()), "--tenant-usage", passed(t->file.usage_fd),
-	      "--result", passed(result), moves ? "--swap" : NULL, swap,
+	      "--result", passed(result), moves ? "--swap" : pages ? "--page-out" : NULL,
+	      moves ? swap : NULL,
 	      "--places", passed(t->suspend.move.places), t->suspend.move.stays ? "--stays" : NULL,
 	      (char *)NULL);
 	_exit(127);
@@ -159,17 +161,18 @@ static void become(struct wh_tenant *t, enum wh_suspension state)
 	wh_monitor_changed();
 }
 
-static void settled(struct wh_tenant *t, const char *why, bool quietly)
+/* why: what has failed, or NULL. note: what is to be said besides, or NULL. */
+static void settled(struct wh_tenant *t, const char *why, const char *note, bool quietly)
 {
 	if (why && quietly)
 		;
 	else if (why)
 		wh_say_of(t->name, "warn", "%s", why);
 	else
-		wh_say_of(t->name, "info", "tenant %s is %s", t->name, t->suspend.state == WH_RUNS ?
-			  "resumed" : wh_suspension_name(t));
+		wh_say_of(t->name, "info", "tenant %s is %s%s%s", t->name, t->suspend.state == WH_RUNS ?
+			  "resumed" : wh_suspension_name(t), note ? ": " : "", note ? note : "");
 	wh_room_settled(t, !why ? WH_PARK_DONE : quietly ? WH_PARK_FULL : WH_PARK_FAILED);
-	wh_control_settled(t, why, NULL);
+	wh_control_settled(t, why, note);
 }
 
 /* Its file, if it has one, names its devices. */
@@ -199,7 +202,7 @@ static void lost(struct wh_tenant *t)
 	become(t, again ? WH_RESUMING : WH_SUSPENDED);
 	if (again && !start(t, WH_JOB_RESUME, 0, err, sizeof(err)))
 		become(t, WH_SUSPENDED);
-	settled(t, why, false);
+	settled(t, why, NULL, false);
 }
 
 /* What became of a tenant whose request has failed. */
@@ -238,7 +241,7 @@ static void failed(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 	if (moves && !r->half)
 		wh_move_end(t);
 	become(t, r->stays ? WH_SUSPENDED : WH_RUNS);
-	settled(t, why, quietly);
+	settled(t, why, NULL, quietly);
 }
 
 /* The first half of a move is done. */
@@ -251,7 +254,7 @@ static void go_on_moving(struct wh_tenant *t)
 		return;
 	wh_move_end(t);
 	become(t, WH_SUSPENDED);
-	settled(t, err, false);
+	settled(t, err, NULL, false);
 }
 
 static void succeeded(struct wh_tenant *t, const struct wh_checkpoint_result *r)
@@ -264,7 +267,7 @@ static void succeeded(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 		if (t->suspend.move.on)
 			wh_move_end(t);
 		become(t, t->suspend.state == WH_SUSPENDING ? WH_SUSPENDED : WH_RUNS);
-		settled(t, NULL, false);
+		settled(t, NULL, *r->text ? r->text : NULL, false);
 	}
 }
 
@@ -337,6 +340,7 @@ static bool resume(struct wh_tenant *t, enum wh_checkpoint_job job, char *err, s
 
 bool wh_suspend_park(struct wh_tenant *t, unsigned int wait_ms, char *err, size_t err_size)
 {
+	t->suspend.page_out = false;
 	return suspend(t, wait_ms, err, err_size);
 }
 
@@ -395,24 +399,45 @@ static bool order_move(struct wh_tenant *t, const cJSON *o, unsigned int wait_ms
 	return good;
 }
 
+/* `to' of a suspension: nothing, or the machine's swap. */
+static bool take_to(const cJSON *o, bool *page_out, char *err, size_t err_size)
+{
+	const char *to = wh_request_text(o, "to");
+
+	*page_out = to;
+	if (!to)
+		return true;
+	if (!strcmp(to, "swap"))
+		return wh_page_out_can(err, err_size);
+	snprintf(err, err_size, "to: '%.80s' is not 'swap': a tenant has no file of its own, since its memory is "
+		 "the driver's; say --to swap, after `mkswap' and `swapon' of a file", to);
+	return false;
+}
+
 #define WAIT_MS	30000	/* for calls and work under way, if nothing else is said */
 
 bool wh_suspend_request(struct wh_tenant *t, const cJSON *o, bool *done, char *err, size_t err_size)
 {
 	const char *op = wh_request_text(o, "op");
 	double wait = WAIT_MS;
-	bool has;
+	bool has, page_out;
 
 	if (!wh_request_number(o, "wait_ms", 1, 86400000, &wait, &has, err, err_size))
 		return false;
 	if (!strcmp(op, "suspend")) {
+		if (!take_to(o, &page_out, err, err_size))
+			return false;
+		if (t->suspend.state == WH_RUNS)
+			t->suspend.page_out = page_out;
 		if (!order_suspend(t, (unsigned int)wait, done, err, err_size))
 			return false;
 		t->suspend.drained = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "drain"));
 		return true;
 	}
-	if (!strcmp(op, "move"))
+	if (!strcmp(op, "move")) {
+		t->suspend.page_out = false;
 		return order_move(t, o, (unsigned int)wait, done, err, err_size);
+	}
 	return order_resume(t, done, err, err_size);
 }
 

@@ -38,6 +38,7 @@ struct wh_checkpoint {
 	const char *swap;
 	int places;		/* descriptor: a byte for each worker, WH_PLACE_* */
 	bool stays;		/* a move that fails leaves the tenant suspended */
+	bool page_out;		/* what is suspended goes to the machine's swap */
 };
 
 /* Where a worker is. `TO': the driver has been asked, and who asked it has not heard the answer. */
@@ -51,11 +52,28 @@ struct wh_checkpoint_result {
 	int32_t half;	/* some workers are there, and some where they were */
 	int32_t pid;	/* the worker that failed; 0: none of them did */
 	int32_t code;	/* CUresult */
-	char text[300];
+	char text[300];	/* why; of what has not failed: what is to be said, if anything */
 };
 
 /* Returns the exit status. */
 int wh_checkpoint_main(const struct wh_checkpoint *o);
+
+/* --- page_out.c --------------------------------------------------------------------------- */
+
+/* Memory that a worker has for itself, in kiB. */
+struct wh_paged {
+	uint64_t out_kib;	/* in swap */
+	uint64_t left_kib;	/* still in memory */
+};
+
+/* Has this machine swap? False with one line in err. */
+bool wh_page_out_can(char *err, size_t err_size);
+/*
+ * Asks the kernel to write a suspended worker's own memory to swap, and adds what came of it to
+ * @sum. checkpoint.c calls it for workers of which it knows that they live; it needs the rights to
+ * look into them, and CAP_SYS_NICE.
+ */
+void wh_page_out(int pid, struct wh_paged *sum);
 
 /* --- suspend.c: in the server ------------------------------------------------------------ */
 

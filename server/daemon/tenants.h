@@ -37,6 +37,7 @@ struct wh_tenant {
 		enum wh_suspension state;
 		uint32_t number;	/* counts the tenant's suspensions */
 		bool drained;		/* for `wormhole drain --suspend': its end resumes it */
+		bool page_out;		/* its workers' memory goes to swap, as the request says */
 		pid_t pid;		/* the process that asks the driver; 0: none */
 		int result;		/* descriptor on which it says how it went; 0: none */
 		/* move.c */
