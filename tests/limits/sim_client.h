@@ -33,6 +33,7 @@ struct client {
 	bool idle;			/* it pauses now, and its worker looks */
 	bool looks;			/* its held-back worker spins on the word */
 	bool kept;			/* its launch is held back, and its worker sleeps with it */
+	double late;			/* mean time without a CPU after a sleep of its worker */
 	struct wh_hold hold;		/* it waits until this changes, or until `next` */
 	double idle_end, resume;
 	double last;			/* the last launch */
