@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "watch.h"
 
 #define PRINT_ROOM	(1u << 16)
 #define MAX_LAUNCH_ATTRS 64u
@@ -234,6 +235,18 @@ static void report(const struct exec_fault *fault)
 		 fault->tid[1], fault->tid[2], fault->line, fault->msg);
 }
 
+static void tell(struct sgpu_ctx *ctx, const struct sgpu_launch *l, struct sgpu_seen *seen)
+{
+	seen->ctx = (CUcontext)ctx;
+	seen->stream = l->stream;
+	seen->device = ctx->device;
+	seen->name = l->func->ptx->name;
+	seen->shared = l->shared;
+	memcpy(seen->grid, l->grid, sizeof(seen->grid));
+	memcpy(seen->block, l->block, sizeof(seen->block));
+	sgpu_watch_end(seen);
+}
+
 CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 			 const void *bytes)
 {
@@ -252,8 +265,13 @@ CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 		.cooperative = l->cooperative,
 		.print = print,
 	};
+	struct sgpu_seen seen = {
+		.work = SGPU_DID_KERNEL, .start_ns = sgpu_watch_begin(),
+	};
 	enum exec_status status = exec_run(machine, &e, &fault);
 
+	if (seen.start_ns)
+		tell(ctx, l, &seen);
 	switch (status) {
 	case EXEC_OK:
 		return CUDA_SUCCESS;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "watch.h"
 
 /* One side of a 2D or 3D copy. */
 struct side {
@@ -59,19 +60,35 @@ static CUresult check(uint64_t addr, size_t n, bool device)
 	return device ? sgpu_check_device(addr, n) : sgpu_check_any(addr, n);
 }
 
+static CUmemorytype side_of(uint64_t addr, bool device)
+{
+	return device || sgpu_mem_in_arena(addr) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+}
+
 static CUresult copy_checked(struct sgpu_ctx *ctx, uint64_t dst,
 			     bool dst_device, uint64_t src, bool src_device,
 			     size_t n, CUstream stream)
 {
+	struct sgpu_seen seen = {
+		.work = SGPU_DID_COPY, .ctx = (CUcontext)ctx, .stream = stream,
+		.device = ctx->device, .bytes = n,
+	};
 	CUresult rc = sgpu_stream_check(ctx, stream);
 
 	if (!rc)
 		rc = check(dst, n, dst_device);
 	if (!rc)
 		rc = check(src, n, src_device);
-	if (!rc && n)
-		memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, n);
-	return rc;
+	if (rc || !n)
+		return rc;
+	seen.start_ns = sgpu_watch_begin();
+	memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, n);
+	if (seen.start_ns) {
+		seen.to = side_of(dst, dst_device);
+		seen.from = side_of(src, src_device);
+		sgpu_watch_end(&seen);
+	}
+	return CUDA_SUCCESS;
 }
 
 static CUmemorytype memory_type(uint64_t addr, bool device)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "watch.h"
 
 struct fill {
 	uint64_t dst;
@@ -72,6 +73,10 @@ static CUresult fill_captured(struct sgpu_stream *s, const struct fill *f)
 
 static CUresult fill(const struct fill *f, CUstream stream)
 {
+	struct sgpu_seen seen = {
+		.work = SGPU_DID_FILL, .stream = stream,
+		.bytes = (uint64_t)f->width * f->element * f->height,
+	};
 	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
@@ -85,9 +90,14 @@ static CUresult fill(const struct fill *f, CUstream stream)
 		rc = fill_check(f, capturing);
 	if (!rc && capturing)
 		return sgpu_leave(fill_captured(capturing, f));
-	if (!rc)
-		fill_rows(f);
-	return sgpu_leave(rc);
+	if (rc)
+		return sgpu_leave(rc);
+	seen.start_ns = sgpu_watch_begin();
+	fill_rows(f);
+	seen.ctx = (CUcontext)ctx;
+	seen.device = ctx->device;
+	sgpu_watch_end(&seen);
+	return sgpu_leave(CUDA_SUCCESS);
 }
 
 CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run)
