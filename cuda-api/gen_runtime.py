@@ -241,6 +241,28 @@ def gen_driver(used):
     return '\n'.join(out)
 
 
+# What the runtime asks the driver for its own sake is no call that a profiler would show.
+INNER = re.compile(r'cu(Init|DriverGetVersion|GetProcAddress\w*|GetError\w*|Ctx(Get|Set|Push|Pop|Create|Destroy)\w*|'
+                   r'DevicePrimary\w+|DeviceGet\w*|Library\w+|Module\w+|Kernel\w+|FuncGet\w+|FuncIsLoaded|FuncLoad)$')
+
+
+def gen_seen(used, driver):
+    """Returns functions that tell a profiler of the driver's functions that they call (profile.c)."""
+    seen = [s for s in sorted(used) if not INNER.match(s)]
+    out = [BANNER + '#include "cudart.h"\n']
+    for s in seen:
+        f = driver.functions[s]
+        args = ', '.join(p.name for p in f.params)
+        out.append(f'static {f.prototype("seen_" + s)}\n{{\n'
+                   '\tuint32_t before = rt_profile_begin(__builtin_return_address(0));\n'
+                   f'\tCUresult res = rt_unseen.{s}({args});\n\n'
+                   '\trt_profile_end(before, res);\n\treturn res;\n}\n')
+    out.append('const struct rt_seen rt_seen[] = {')
+    out += [f'\t{{ offsetof(struct rt_driver, {s}), (void *)seen_{s} }},' for s in seen]
+    out += ['};', f'const size_t rt_seen_count = {len(seen)};', '']
+    return wrap('\n'.join(out))
+
+
 def gen_errors(errors, driver):
     names = {code: name for code, name, _ in errors}
     out = [BANNER + '#include "cudart.h"\n',
@@ -390,6 +412,7 @@ def main():
         die('no such driver function: ' + ' '.join(unknown))
     os.makedirs(opt.out, exist_ok=True)
     for name, body in (('gen_cudart_calls.c', text), ('gen_cudart_driver.h', gen_driver(used)),
+                       ('gen_cudart_seen.c', gen_seen(used, driver)),
                        ('gen_cudart_errors.c', gen_errors(runtime_errors(runtime), driver)),
                        ('gen_libcudart.map', gen_map(calls, 13)), *older_products(of),
                        ('gen_cudart_exports.h', gen_list(of)), ('gen_cudart_versions.h', gen_versions(of))):

@@ -20,7 +20,7 @@ struct wh_req {
 	uint32_t null;		/* bit i: pointer parameter i was NULL */
 	uint64_t ctx;		/* the calling thread's current context, 0 for none */
 	uint32_t capture_mode;	/* the calling thread's CUstreamCaptureMode */
-	uint32_t resv;		/* 0 */
+	uint32_t number;	/* of its API call, while the client profiles; else 0 */
 };
 
 /* Opens every response. */

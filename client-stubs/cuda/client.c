@@ -251,6 +251,8 @@ static inline int send(struct wh_call *c, uint32_t handler)
 	int status = WH_EGONE;
 
 	wh_slots[wh_thread.slot].crossings++;
+	if (wh_profiled())
+		wh_profile_request((struct wh_req *)c->msg, handler);
 	if (WH_LIKELY(wh_client.state < WH_DEAD))
 		status = wh_post_order(c, handler);
 	if (WH_LIKELY(!status))
@@ -314,6 +316,8 @@ void wh_end(struct wh_call *c)
 	if (WH_UNLIKELY(wh_client.mirrors && wh_thread.slot))
 		wh_hooks.missed();
 	wh_slot_give(&wh_thread);
+	if (WH_UNLIKELY(wh_thread.request))
+		wh_profile_ended();
 	if (WH_UNLIKELY(c && c->head))
 		wh_hooks.long_end(c);
 	if (WH_UNLIKELY(fetch))

@@ -42,7 +42,8 @@ enum wh_state {
 struct wh_client {
 	/* enum wh_state; quick.h reads it and the next one at once. */
 	int state;
-	int first_only;			/* number of reasons to use slot 0 alone: slots.h */
+	/* number of reasons to use slot 0 alone: slots.h. WH_PROFILED: somebody profiles. */
+	int first_only;
 	int captures;			/* number of captures under way */
 	size_t mirrors;			/* number of managed variables that have to be copied */
 	struct wh_link link;
@@ -57,6 +58,14 @@ struct wh_client {
 	CUresult last;			/* WH_DEAD: the result of every call */
 } __attribute__((aligned(64)));
 extern WH_HIDDEN struct wh_client wh_client;
+
+/* A flag in wh_client.first_only, far above any number of reasons. */
+#define WH_PROFILED	0x40000000
+
+static inline bool wh_profiled(void)
+{
+	return WH_UNLIKELY(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED) & WH_PROFILED);
+}
 
 /* Adds `by` to the number of reasons to use slot 0 alone. */
 static inline void wh_first_only_by(int by)
@@ -81,6 +90,8 @@ struct wh_thread {
 	struct wh_holder holder;
 	uint32_t slot;			/* the slot of its current or last call */
 	uint32_t own_slot;		/* the slot that it prefers */
+	/* profile.c: the API call that runs, and the request that is such a call by itself */
+	uint32_t number, request;
 	struct wh_thread_stream *streams;	/* per-thread default streams */
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];
@@ -112,6 +123,11 @@ CUresult wh_run(struct wh_call *c, size_t fixed);
 CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status);
 /* The same for any handler. CUDA_SUCCESS means that a response came, whatever it says. */
 CUresult wh_run_on(struct wh_call *c, uint32_t handler);
+
+/* profile.c: gives a request that is about to be sent the number of its API call. */
+void wh_profile_request(struct wh_req *q, uint32_t handler);
+/* The thread's request is answered, and was an API call by itself. */
+void wh_profile_ended(void);
 
 /* --- Hooks of the files above --------------------------------------------------------- */
 

@@ -128,6 +128,30 @@ static inline uint64_t wh_request_put_string(struct wh_call *c, const char *s)
 	return n;
 }
 
+/* --- A profiler ---------------------------------------------------------------------- */
+
+/* What is told of the program's API calls, in the thread that makes each (profile.c). */
+struct wh_profiler {
+	/*
+	 * A call begins: a function of the runtime, or, if `name` is NULL, the request `call` that
+	 * is no part of one. Returns the call's number, which is not 0 and below `of_library`.
+	 */
+	uint32_t (*begin)(const char *name, uint32_t call);
+	void (*end)(uint32_t number, int result);
+	uint32_t of_library;	/* a bit of the number in requests to other libraries */
+	uint32_t library;	/* the profiler's own WH_LIB_*: its requests have no number */
+};
+
+/* Begins or, by NULL, ends to tell a profiler. The worker must expect numbers before. */
+void wh_profile(const struct wh_profiler *p);
+/* libcudart: is told whether it has to say which functions the program calls. */
+void wh_profile_runtime(void (*watch)(bool on));
+/* libcudart: around a function. The second gets what the first has returned. */
+uint32_t wh_profile_begin(const char *name);
+void wh_profile_end(uint32_t before, int result);
+/* Returns the program's number of a device of the worker, or the number itself. */
+uint32_t wh_profile_device(uint32_t real);
+
 /* --- The rest ---------------------------------------------------------------------- */
 
 /* Returns the refusal of a function. One line under WORMHOLE_LOG=1 names the function, once. */

@@ -84,6 +84,9 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 	k = wh_keys_of((const struct wh_req *)c->msg, handler);
 	if (WH_UNLIKELY(wh_slots_used > 1) && wh_order(&k) != WH_OK)
 		return false;
+	/* The proof is of the request without its number. */
+	if (wh_profiled())
+		wh_profile_request((struct wh_req *)c->msg, handler);
 	if (l->t->post(l, wh_thread.slot, handler, c->size) != WH_OK)
 		return false;
 	wh_order_note(&k);

@@ -50,7 +50,7 @@ static WH_INLINE void *wh_request(uint32_t slot, uint32_t call)
 	q->null = 0;
 	q->ctx = t->ctx;
 	q->capture_mode = t->capture_mode;
-	q->resv = 0;
+	q->number = 0;
 	return q;
 }
 

@@ -31,7 +31,7 @@ extern WH_HIDDEN uint32_t wh_slots_used;
 /* Must the slot be slot 0? */
 static inline bool wh_slot_first_only(void)
 {
-	return WH_UNLIKELY(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED));
+	return WH_UNLIKELY(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED) & ~WH_PROFILED);
 }
 
 /*

@@ -156,6 +156,13 @@ int wh_device_real(int dev)
 	return dev < wh_client.devices ? wh_client.real[dev] : NO_SUCH_DEVICE;
 }
 
+uint32_t wh_profile_device(uint32_t real)
+{
+	int dev = 0;
+
+	return wh_device_shown(&dev, (int)real) == CUDA_SUCCESS ? (uint32_t)dev : real;
+}
+
 CUresult wh_device_shown(int *dev, int real)
 {
 	int i;

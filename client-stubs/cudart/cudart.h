@@ -76,6 +76,21 @@ void rt_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* driver.c */
 cudaError_t rt_start(void);
 
+/*
+ * profile.c: while somebody profiles, `drv` has functions that tell of a call around the driver's
+ * own, which are in rt_unseen. `lib` is the driver's library, where a profiler may be.
+ */
+struct rt_seen {
+	size_t offset;		/* of the function in struct rt_driver */
+	void *function;
+};
+extern const struct rt_seen rt_seen[];
+extern const size_t rt_seen_count;
+extern struct rt_driver rt_unseen;
+void rt_profile_start(void *lib);
+uint32_t rt_profile_begin(const void *caller);
+void rt_profile_end(uint32_t before, CUresult res);
+
 /* device.c */
 cudaError_t rt_bind(void);
 bool rt_rebind(void);

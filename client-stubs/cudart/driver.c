@@ -42,6 +42,7 @@ static bool load_driver(void)
 	}
 	RT_DRIVER_CALLS(RESOLVE)
 #undef RESOLVE
+	rt_profile_start(lib);
 	return true;
 }
 

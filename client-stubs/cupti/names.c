@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * CUPTI's answers about itself: its version and the names of its results. The other functions
- * are generated, and refuse.
+ * CUPTI's answers about itself: its version, the names of its results, and what the library can
+ * do. Functions that no header declares are refused here.
  */
 #include "cupti_stub.h"
 
@@ -57,6 +57,23 @@ static const char *const names[] = {
 	[46] = "CUPTI_ERROR_INVALID_CHIP_NAME",
 };
 
+static __thread CUptiResult last __attribute__((tls_model("initial-exec")));
+
+CUptiResult cu_ret(CUptiResult res)
+{
+	if (res != CUPTI_SUCCESS)
+		last = res;
+	return res;
+}
+
+CUptiResult cuptiGetLastError(void)
+{
+	CUptiResult res = last;
+
+	last = CUPTI_SUCCESS;
+	return res;
+}
+
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
 	if (!version)
@@ -69,7 +86,7 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **str)
 {
 	const char *name = NULL;
 
-	if (result >= 0 && (size_t)result < sizeof(names) / sizeof(*names))
+	if ((int)result >= 0 && (size_t)result < sizeof(names) / sizeof(*names))
 		name = names[result];
 	if (result == UNKNOWN)
 		name = "CUPTI_ERROR_UNKNOWN";
@@ -82,8 +99,106 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **str)
 CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **str)
 {
 	if (str && result == CUPTI_ERROR_NOT_SUPPORTED) {
-		*str = "The device is used through Wormhole, which has no CUPTI";
+		*str = "Wormhole does not serve this function, or the server has no CUPTI";
+		return CUPTI_SUCCESS;
+	}
+	if (str && result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
+		*str = "Counters and samples of the hardware are not served to tenants of Wormhole";
 		return CUPTI_SUCCESS;
 	}
 	return cuptiGetResultString(result, str);
 }
+
+/* --- What there is -------------------------------------------------------------------------- */
+
+CUptiResult cuptiDeviceSupported(CUdevice dev, int *support)
+{
+	(void)dev;
+	if (!support)
+		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
+	*support = 1;
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiComputeCapabilitySupported(int major, int minor, int *support)
+{
+	(void)major, (void)minor;
+	if (!support)
+		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
+	*support = 1;
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiDeviceVirtualizationMode(CUdevice dev, CUpti_DeviceVirtualizationMode *mode)
+{
+	(void)dev;
+	if (!mode)
+		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
+	*mode = CUPTI_DEVICE_VIRTUALIZATION_MODE_NONE;
+	return CUPTI_SUCCESS;
+}
+
+/* Threads have the system's numbers. */
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
+{
+	return cu_ret(type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ||
+		      type == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT ? CUPTI_SUCCESS :
+		      CUPTI_ERROR_NOT_SUPPORTED);
+}
+
+CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
+{
+	if (!type)
+		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
+	*type = CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+	return CUPTI_SUCCESS;
+}
+
+/* --- What no header declares --------------------------------------------------------------- */
+
+#define REFUSED(name)							\
+	__attribute__((visibility("default"))) CUptiResult name(void);	\
+	CUptiResult name(void)						\
+	{								\
+		return wh_cupti_refuse(#name);				\
+	}
+
+REFUSED(cuptiActivityEnableBufferSummary)
+REFUSED(cuptiActivityEnableRawTimestamps)
+REFUSED(cuptiActivityGetNvtxExtPayloadAttr)
+REFUSED(cuptiActivityGetNvtxExtPayloadEntryTypeInfo)
+REFUSED(cuptiDisableLibcuda)
+REFUSED(cuptiEnableCigMode)
+REFUSED(cuptiGetGlobalCallbackState)
+REFUSED(cuptiGetNumContexts)
+REFUSED(cuptiGetRecommendedBufferSize)
+REFUSED(cuptiNvtxExtensionInitialize)
+REFUSED(cuptiNvtxInitialize)
+REFUSED(cuptiNvtxInitialize2)
+REFUSED(cuptiOpenACCInitialize)
+REFUSED(cuptiOpenMpInitialize)
+REFUSED(cuptiOpenMpInitialize_v2)
+REFUSED(cuptiStateQuery)
+
+/* cupti_profiler_host.h, which is for C++ alone: counters. */
+#define DENIED(name)							\
+	__attribute__((visibility("default"))) CUptiResult name(void);	\
+	CUptiResult name(void)						\
+	{								\
+		wh_cupti_refuse(#name);					\
+		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;		\
+	}
+
+DENIED(cuptiProfilerHostConfigAddMetrics)
+DENIED(cuptiProfilerHostDeinitialize)
+DENIED(cuptiProfilerHostEvaluateToGpuValues)
+DENIED(cuptiProfilerHostGetBaseMetrics)
+DENIED(cuptiProfilerHostGetConfigImage)
+DENIED(cuptiProfilerHostGetConfigImageSize)
+DENIED(cuptiProfilerHostGetMaxNumHardwareMetricsPerPass)
+DENIED(cuptiProfilerHostGetMetricProperties)
+DENIED(cuptiProfilerHostGetNumOfPasses)
+DENIED(cuptiProfilerHostGetRangeName)
+DENIED(cuptiProfilerHostGetSubMetrics)
+DENIED(cuptiProfilerHostGetSupportedChips)
+DENIED(cuptiProfilerHostInitialize)

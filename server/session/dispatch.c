@@ -85,11 +85,13 @@ static inline bool is_nobodys(const struct wh_req *q)
 }
 
 /* Copies a request, and checks what every request has. */
-static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t size)
+static WH_INLINE int64_t copy_in(struct wh_session *s, struct wh_frame *f, const void *from,
+				 uint64_t size)
 {
 	const struct wh_req *q = f->req;
 
-	return !copy_once(f, from, size) || q->resv || is_nobodys(q) ? WH_EINVAL : WH_OK;
+	return !copy_once(f, from, size) || (q->number && !s->profile) || is_nobodys(q) ?
+	       WH_EINVAL : WH_OK;
 }
 
 /* Is this no result, but one of the values that only dispatch sees (limits/charge.h)? */
@@ -126,9 +128,9 @@ static inline bool may_share(const struct wh_session *s)
 /* Is the thread in the state that the call wants, so that nothing must change before it? */
 static inline bool prepared(const struct wh_session *s, const struct wh_req *q)
 {
-	_Static_assert(sizeof(q->capture_mode) + sizeof(q->resv) == sizeof(uint64_t) &&
-		       offsetof(struct wh_self, resv) - offsetof(struct wh_self, capture_mode) ==
-		       offsetof(struct wh_req, resv) - offsetof(struct wh_req, capture_mode),
+	_Static_assert(sizeof(q->capture_mode) + sizeof(q->number) == sizeof(uint64_t) &&
+		       offsetof(struct wh_self, number) - offsetof(struct wh_self, capture_mode) ==
+		       offsetof(struct wh_req, number) - offsetof(struct wh_req, capture_mode),
 		       "two fields, one look");
 	return q->ctx == wh_self.ctx &&
 	       !memcmp(&q->capture_mode, &wh_self.capture_mode, sizeof(uint64_t)) &&
@@ -243,7 +245,7 @@ static WH_INLINE int64_t take_request(struct wh_session *s, struct wh_frame *f, 
 				      uint64_t size, const struct wh_call_entry **entry)
 {
 	const struct wh_req *q = f->req;
-	int64_t rc = copy_in(f, from, size);
+	int64_t rc = copy_in(s, f, from, size);
 
 	if (rc != WH_OK)
 		return rc;
@@ -272,10 +274,20 @@ static int32_t why_no_context(const struct wh_session *s, const struct wh_req *q
 	       CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+/* What the thread does from here on is of no numbered request. */
+static inline void number_ends(struct wh_session *s)
+{
+	if (WH_LIKELY(!wh_self.number))
+		return;
+	s->profile(0);
+	wh_self.number = 0;
+}
+
 static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
 			 int *result)
 {
 	const struct wh_call_entry *e;
+	const struct wh_req *q = f->req;
 	bool alone = false, last = false;
 	int64_t rc;
 	int32_t res;
@@ -284,10 +296,17 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 		rc = take_request(s, f, from, size, &e);
 		if (rc != WH_OK)
 			return rc;
-		if (!go_in(s, f->req, alone || !e->together, e->ends))
+		/* prepared() compares equal numbers. */
+		wh_self.number = q->number;
+		if (!go_in(s, q, alone || !e->together, e->ends)) {
+			wh_self.number = 0;
 			return WH_CALLERS_TURN_US;
+		}
 		wh_self.refused = 0;
+		if (WH_UNLIKELY(wh_self.number))
+			s->profile(wh_self.number);
 		res = run_handler(s, f, e);
+		number_ends(s);
 		if (WH_UNLIKELY(res == CUDA_ERROR_INVALID_CONTEXT))
 			res = why_no_context(s, f->req);
 	} while (again(s, res, &alone, &last));
@@ -300,11 +319,12 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 
 /*
  * A context that does not exist, or has ended, is entered as none; a library would then choose the
- * device's own. NVML has nothing to do with contexts.
+ * device's own. NVML and CUPTI have nothing to do with contexts.
  */
 static bool sheltered(struct wh_session *s, const struct wh_req *q)
 {
 	return q->call >> WH_LIBRARY_SHIFT == WH_LIB_nvml ||
+	       q->call >> WH_LIBRARY_SHIFT == WH_LIB_cupti ||
 	       wh_handles_get(&s->handles, q->ctx, WH_H_CUcontext) ||
 	       wh_sms_shelter(s) == CUDA_SUCCESS;
 }
@@ -316,7 +336,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 {
 	const struct wh_req *q = f->req;
 	const struct wh_library_entry *e;
-	int64_t rc = copy_in(f, from, size);
+	int64_t rc = copy_in(s, f, from, size);
 	int32_t res;
 
 	if (rc != WH_OK)
@@ -333,10 +353,14 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (wh_library_enter(s, f->req) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		wh_library_begins(s);
+		wh_self.number = q->number;
+		if (WH_UNLIKELY(wh_self.number))
+			s->profile(wh_self.number);
 		/* A call that ends nothing is work, like a launch. Any other call may wait. */
 		if (s->limits.temporal && e->ends)
 			before_other_call(s, q);
 		res = wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f);
+		number_ends(s);
 		wh_library_ended(s);
 		rc = finish(s, res, NULL, result);
 		if (rc == WH_OK)
@@ -597,7 +621,7 @@ static CUresult run_long(struct wh_session *s, const struct wh_req_long *q, int6
 static int64_t answer_long(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
 	const struct wh_req_long *q = f->req;
-	int64_t rc = copy_in(f, f->msg, size);
+	int64_t rc = copy_in(s, f, f->msg, size);
 	CUresult res;
 
 	if (rc != WH_OK)

@@ -41,7 +41,7 @@ struct wh_frame;
 struct wh_self {
 	uint64_t ctx;		/* the thread's current context; or WH_CTX_UNKNOWN */
 	uint32_t capture_mode;	/* this and the next member lie as in struct wh_req: dispatch.c */
-	uint32_t resv;		/* 0 */
+	uint32_t number;	/* of the request that runs; 0 but while the client profiles */
 	uint32_t ended;		/* value of wh_session.ended at that time */
 	int device;		/* device of that context; -1: none. See wh_self_on() */
 	uint64_t *launches;	/* the account's counter of that device; NULL: none */
@@ -192,6 +192,11 @@ struct wh_session {
 	 * end.
 	 */
 	void (*out_of_time)(struct wh_session *s);
+	/*
+	 * Called in the thread of a request that has a number: with it before the call, and with 0
+	 * after it. NULL: the client has never profiled, and no request may have a number.
+	 */
+	void (*profile)(uint32_t number);
 	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 

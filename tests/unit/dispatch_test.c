@@ -130,8 +130,8 @@ static void test_envelope(struct wh_session *s)
 	request(s, 0, 64);
 	ok_eq(send(s, 64), WH_ENOSYS, "call_number_without_a_call_is_refused");
 	q = request(s, WH_CALL_cuMemAlloc_v2, 64);
-	q->resv = 1;
-	ok_eq(send(s, sizeof(struct wh_req_cuMemAlloc_v2)), WH_EINVAL, "reserved_bits_are_refused");
+	q->number = 1;
+	ok_eq(send(s, sizeof(struct wh_req_cuMemAlloc_v2)), WH_EINVAL, "number_of_a_client_that_never_profiled_is_refused");
 	ok_eq(calls, 0, "nothing_of_this_reached_the_driver");
 }
 

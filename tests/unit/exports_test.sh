@@ -46,8 +46,8 @@ point 4 "the_private_interface_has_a_version_of_its_own_and_nothing_else" $rc
 sed 's/^/# /' "$tmp/diff" | head
 # These are no state of the pair: fork.c's own, the transports' (which drop theirs themselves),
 # keys that are made once, the log, what the loader's auditor knows, what order.c invalidates by
-# counting up, and why the last try to connect failed.
-kept="lanes loop matters ns on on_top once pair proven reason ring shm thread_key thread_once wh_audit_searches wh_epoch wh_epoch_library wh_epoch_memory"
+# counting up, the runtimes that a profiler would watch, and why the last try to connect failed.
+kept="lanes loop matters ns on on_top once pair proven reason ring runtime runtimes shm thread_key thread_once wh_audit_searches wh_epoch wh_epoch_library wh_epoch_memory"
 objdump -t "$lib" | awk 'NF > 3 && ($(NF - 2) == ".data" || $(NF - 2) == ".bss") { sub(/\.[0-9]*$/, "", $NF); print $NF }' |
 	grep -v -x -e completed -e __TMC_END__ -e __dso_handle -e .data -e .bss | sort -u >"$tmp/have"
 echo "$kept" | tr ' ' '\n' >"$tmp/want"

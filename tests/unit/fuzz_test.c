@@ -129,7 +129,7 @@ static void one(struct wh_session *s, uint32_t call)
 	q->null = next() % 4 ? 0 : next();
 	q->ctx = next() % 3 ? 0 : any_handle();
 	q->capture_mode = next() % 3;
-	q->resv = next() % 64 ? 0 : 1;
+	q->number = next() % 64 ? 0 : 1;
 	send(s, size);
 	if (next() % 64 == 0)
 		make_handles(s);

@@ -151,7 +151,7 @@ static void test_refused(uint64_t function)
 	ok_eq(handle(sizeof(struct wh_req)) == WH_OK ? ((struct wh_rsp *)area())->result : -1,
 	      CUDA_ERROR_INVALID_VALUE, named("launch_without_its_fields_is_refused"));
 	q = begin(function);
-	q->hdr.resv = 1;
+	q->hdr.number = 1;
 	ok_eq(send_launch(), WH_EINVAL, named("reserved_bits_are_refused"));
 	q = begin(function);
 	q->hdr.call = WH_CALLS;

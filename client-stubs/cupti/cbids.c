@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The numbers by which CUPTI calls functions: those of the runtime by name, and those of the driver
+ * by the number of the request that does the work.
+ */
+#include "cupti_stub.h"
+#include "gen_call_names.h"
+
+#include <stdlib.h>
+
+struct named {
+	uint32_t cbid;
+	const char *name;
+};
+
+#define RUNTIME(number, name)	{ number, #name },
+#define DRIVER(number, name)
+static const struct named runtime[] = {
+#include "gen_cupti_cbids.h"
+};
+#undef RUNTIME
+#undef DRIVER
+#define RUNTIME(number, name)
+#define DRIVER(number, name)	{ number, #name },
+static const struct named driver[] = {
+#include "gen_cupti_cbids.h"
+};
+
+#define COUNT(a)	(sizeof(a) / sizeof(*(a)))
+#define CALLS		1024u	/* numbers of the driver's requests are below */
+
+/* Our own requests, and the functions that send them. */
+static const struct {
+	const char *request, *function;
+} ours[] = {
+	{ "whLaunch", "cuLaunchKernel" },
+	{ "whSmallIn", "cuMemcpyHtoDAsync_v2" },
+	{ "whStageCopy", "cuMemcpyAsync" },
+	{ "whWait", "cuStreamSynchronize" },
+	{ "whHostFunc", "cuLaunchHostFunc" },
+};
+
+static struct named by_name[COUNT(runtime)];	/* without versions, sorted */
+static uint16_t of_call[CALLS];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int compare(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : (x->cbid > y->cbid) - (x->cbid < y->cbid);
+}
+
+/* Cuts the version off the end, as in cudaLaunchKernel_v7000. */
+static const char *without_version(const char *name)
+{
+	const char *v = strrchr(name, '_');
+	size_t n = v && v[1] == 'v' && strlen(v) >= 6 ? (size_t)(v - name) : strlen(name);
+
+	return strndup(name, n);
+}
+
+static uint32_t find_driver(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(ours); i++)
+		if (!strcmp(ours[i].request, name))
+			name = ours[i].function;
+	for (i = 0; i < COUNT(driver); i++)
+		if (!strcmp(driver[i].name, name))
+			return driver[i].cbid;
+	return 0;
+}
+
+static void setup(void)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(runtime); i++) {
+		by_name[i] = runtime[i];
+		by_name[i].name = without_version(runtime[i].name);
+		if (!by_name[i].name)
+			by_name[i].name = runtime[i].name;
+	}
+	qsort(by_name, COUNT(by_name), sizeof(*by_name), compare);
+	for (i = 0; i < COUNT(gen_call_names); i++)
+		if (gen_call_names[i].call < CALLS)
+			of_call[gen_call_names[i].call] = find_driver(gen_call_names[i].name);
+}
+
+/* Of several versions the newest one is the function's. */
+uint32_t cu_runtime_cbid(const char *name)
+{
+	size_t low = 0, high = COUNT(by_name), mid;
+
+	pthread_once(&once, setup);
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (strcmp(by_name[mid].name, name) <= 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && !strcmp(by_name[low - 1].name, name) ? by_name[low - 1].cbid : 0;
+}
+
+uint32_t cu_driver_cbid(uint32_t call)
+{
+	pthread_once(&once, setup);
+	return call < CALLS ? of_call[call] : 0;
+}
+
+const char *cu_cbid_name(CUpti_CallbackDomain domain, uint32_t cbid)
+{
+	const struct named *t = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? runtime : driver;
+	size_t n = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? COUNT(runtime) : COUNT(driver), i;
+
+	for (i = 0; i < n; i++)
+		if (t[i].cbid == cbid)
+			return t[i].name;
+	return NULL;
+}
