@@ -126,6 +126,11 @@ CUresult wh_run_on(struct wh_call *c, uint32_t handler);
 
 /* profile.c: gives a request that is about to be sent the number of its API call. */
 void wh_profile_request(struct wh_req *q, uint32_t handler);
+/*
+ * Begins an API call that is named by a request, and that several requests are of.
+ * wh_profile_end() ends it.
+ */
+uint32_t wh_profile_begin_call(uint32_t call);
 /* The thread's request is answered, and was an API call by itself. */
 void wh_profile_ended(void);
 

@@ -138,6 +138,8 @@ struct wh_profiler {
 	 */
 	uint32_t (*begin)(const char *name, uint32_t call);
 	void (*end)(uint32_t number, int result);
+	/* A request of the call is about to be sent. */
+	void (*sent)(uint32_t number, uint32_t call);
 	uint32_t of_library;	/* a bit of the number in requests to other libraries */
 	uint32_t library;	/* the profiler's own WH_LIB_*: its requests have no number */
 };

@@ -47,7 +47,7 @@ void wh_profile_runtime(void (*watch)(bool on))
 	pthread_mutex_unlock(&lock);
 }
 
-uint32_t wh_profile_begin(const char *name)
+static uint32_t begin(const char *name, uint32_t call)
 {
 	const struct wh_profiler *p = watching();
 	struct wh_thread *t = &wh_thread;
@@ -55,8 +55,18 @@ uint32_t wh_profile_begin(const char *name)
 
 	/* A call inside of one of another API is part of that. */
 	if (p && !before)
-		t->number = p->begin(name, 0);
+		t->number = p->begin(name, call);
 	return before;
+}
+
+uint32_t wh_profile_begin(const char *name)
+{
+	return begin(name, 0);
+}
+
+uint32_t wh_profile_begin_call(uint32_t call)
+{
+	return begin(NULL, call);
 }
 
 void wh_profile_end(uint32_t before, int result)
@@ -82,6 +92,7 @@ void wh_profile_request(struct wh_req *q, uint32_t handler)
 		t->number = p->begin(NULL, q->call);
 		t->request = t->number;
 	}
+	p->sent(t->number, q->call);
 	q->number = t->number | (library ? p->of_library : 0);
 }
 

@@ -129,7 +129,7 @@ static CUresult to_host(const struct wh_staged *c)
 	return res;
 }
 
-CUresult wh_staged_copy(const struct wh_staged *c)
+static CUresult copy(const struct wh_staged *c)
 {
 	bool in = c->kind == WH_COPY_TO_DEVICE || c->kind == WH_COPY_TO_ARRAY;
 	CUresult res = wh_lock(WH_LOCK_STAGE);
@@ -142,6 +142,20 @@ CUresult wh_staged_copy(const struct wh_staged *c)
 		wh_managed_after();
 	/* The stream captures, and staging would hold other bytes when the graph runs. */
 	return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(c) : res;
+}
+
+CUresult wh_staged_copy(const struct wh_staged *c)
+{
+	uint32_t before = 0;
+	CUresult res;
+
+	if (!wh_profiled())
+		return copy(c);
+	/* Its requests are of one call. */
+	before = wh_profile_begin_call(WH_CALL_whStageCopy);
+	res = copy(c);
+	wh_profile_end(before, res);
+	return res;
 }
 
 CUresult wh_staging_get(uint8_t **buf, size_t *size)

@@ -178,7 +178,7 @@ static CUptiResult flush(uint32_t flag)
 	CUptiResult res;
 
 	/* Nothing was ever enabled, or all of it has been given out. */
-	if (!(for_worker(ever)))
+	if (!for_worker(ever))
 		return CUPTI_SUCCESS;
 	res = cu_clock_compare();
 	if (res == CUPTI_SUCCESS)
@@ -237,6 +237,7 @@ CUptiResult cuptiFinalize(void)
 	pthread_mutex_lock(&lock);
 	res = change(0);
 	pthread_mutex_unlock(&lock);
+	cu_subscriber_forget();
 	return cu_ret(res);
 }
 

@@ -200,9 +200,18 @@ static void end(uint32_t number, int result)
 	__atomic_store_n(&c->state, CU_CALL_ENDED, __ATOMIC_RELEASE);
 }
 
+static void sent(uint32_t number, uint32_t call)
+{
+	struct cu_call *c = place_of(number, false);
+
+	if (c && c->number == number && cu_is_staged(call))
+		c->staged = true;
+}
+
 const struct wh_profiler cu_profiler = {
 	.begin = begin,
 	.end = end,
+	.sent = sent,
 	.of_library = WH_CUPTI_OF_LIBRARY,
 	.library = WH_LIB_cupti,
 };

@@ -42,6 +42,7 @@ static const struct {
 
 static struct named by_name[COUNT(runtime)];	/* without versions, sorted */
 static uint16_t of_call[CALLS];
+static bool staged[CALLS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int compare(const void *a, const void *b)
@@ -74,6 +75,12 @@ static uint32_t find_driver(const char *name)
 	return 0;
 }
 
+static void note_call(uint32_t call, const char *name)
+{
+	of_call[call] = find_driver(name);
+	staged[call] = !strcmp(name, "whSmallIn") || !strcmp(name, "whStageCopy");
+}
+
 static void setup(void)
 {
 	size_t i;
@@ -87,7 +94,7 @@ static void setup(void)
 	qsort(by_name, COUNT(by_name), sizeof(*by_name), compare);
 	for (i = 0; i < COUNT(gen_call_names); i++)
 		if (gen_call_names[i].call < CALLS)
-			of_call[gen_call_names[i].call] = find_driver(gen_call_names[i].name);
+			note_call(gen_call_names[i].call, gen_call_names[i].name);
 }
 
 /* Of several versions the newest one is the function's. */
@@ -110,6 +117,12 @@ uint32_t cu_driver_cbid(uint32_t call)
 {
 	pthread_once(&once, setup);
 	return call < CALLS ? of_call[call] : 0;
+}
+
+bool cu_is_staged(uint32_t call)
+{
+	pthread_once(&once, setup);
+	return call < CALLS && staged[call];
 }
 
 const char *cu_cbid_name(CUpti_CallbackDomain domain, uint32_t cbid)

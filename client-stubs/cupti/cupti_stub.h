@@ -31,6 +31,8 @@ CUptiResult cu_ret(CUptiResult res);
 /* Return CUPTI's number of a function of the runtime, and of a request; 0: it has none. */
 uint32_t cu_runtime_cbid(const char *name);
 uint32_t cu_driver_cbid(uint32_t call);
+/* Does the request copy between the device and memory that is pageable in the program? */
+bool cu_is_staged(uint32_t call);
 /* The name by which the headers know the number; NULL: there is none. */
 const char *cu_cbid_name(CUpti_CallbackDomain domain, uint32_t cbid);
 
@@ -57,6 +59,7 @@ struct cu_call {
 	uint64_t start, end;
 	uint8_t kind;		/* CUPTI_ACTIVITY_KIND_RUNTIME or _DRIVER; 0: no record is wanted */
 	uint8_t state;		/* enum cu_call_state */
+	bool staged;		/* a request of it copied pageable memory by the worker's */
 	uint8_t externals;	/* number of external ids at that time */
 	uint8_t external_kind[CU_EXTERNALS];
 	uint64_t external_id[CU_EXTERNALS];
@@ -87,6 +90,11 @@ uint64_t cu_kinds_ever(void);
 CUptiResult cu_records_fetch(void);
 void cu_records_forget(void);
 size_t cu_records_dropped(void);
+
+/* --- subscriber.c -------------------------------------------------------------------- */
+
+/* There is no subscriber any more. */
+void cu_subscriber_forget(void);
 
 /* --- buffers.c ------------------------------------------------------------------------ */
 

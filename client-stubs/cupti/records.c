@@ -255,11 +255,55 @@ static void put_kernel(CUpti_Activity *record, size_t size, const char *text)
 	ID(CUpti_ActivityKernel10);
 }
 
+/* A copy of pageable memory is made in pieces, of pinned memory of the worker: one copy here. */
+static struct {
+	uint64_t bytes[WH_CUPTI_RECORD_MOST / sizeof(uint64_t)];
+	size_t size;		/* 0: there is none */
+} piece;
+
+static void put_pieces(void)
+{
+	if (piece.size)
+		cu_buffer_put(piece.bytes, piece.size);
+	piece.size = 0;
+}
+
+static uint8_t as_pageable(uint8_t kind)
+{
+	return kind == CUPTI_ACTIVITY_MEMORY_KIND_PINNED ?
+	       CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE : kind;
+}
+
+static void put_staged(CUpti_ActivityMemcpy6 *m, size_t size)
+{
+	CUpti_ActivityMemcpy6 *before = (void *)piece.bytes;
+
+	if (piece.size && before->correlationId == m->correlationId &&
+	    before->copyKind == m->copyKind && before->streamId == m->streamId) {
+		before->bytes += m->bytes;
+		before->end = m->end;
+		return;
+	}
+	put_pieces();
+	m->srcKind = as_pageable(m->srcKind);
+	m->dstKind = as_pageable(m->dstKind);
+	memcpy(piece.bytes, m, size);
+	piece.size = size;
+}
+
 static void put_copy(CUpti_Activity *record, size_t size)
 {
+	CUpti_ActivityMemcpy6 *m = (void *)record;
+	const struct cu_call *c;
+
 	SPAN(CUpti_ActivityMemcpy6);
 	DEVICE(CUpti_ActivityMemcpy6, deviceId);
 	ID(CUpti_ActivityMemcpy6);
+	c = HAS(CUpti_ActivityMemcpy6, correlationId) ? cu_call_find(m->correlationId) : NULL;
+	if (c && c->staged)
+		put_staged(m, size);
+	else
+		cu_buffer_put(record, size);
 }
 
 static void put_peer_copy(CUpti_Activity *record, size_t size)
@@ -362,7 +406,7 @@ static void put(CUpti_Activity *record, size_t size, const char *text)
 		break;
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		put_copy(record, size);
-		break;
+		return;
 	case CUPTI_ACTIVITY_KIND_MEMCPY2:
 		put_peer_copy(record, size);
 		break;
@@ -425,6 +469,7 @@ CUptiResult cu_records_fetch(void)
 	each(learn_one);
 	cu_calls_tell(put_call);
 	each(put);
+	put_pieces();
 	free(bytes);
 	bytes = NULL;
 	have = room = 0;

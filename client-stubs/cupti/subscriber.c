@@ -12,7 +12,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool subscribed;
 static uint8_t wanted[CUPTI_CB_DOMAIN_SIZE][CBIDS / 8];
 static CUpti_SubscriberHandle const handle = (CUpti_SubscriberHandle)wanted;
-static CUpti_DomainTable domains;
 
 static CUptiResult check(CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain)
 {
@@ -47,14 +46,19 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_Callback
 	return cuptiSubscribe(subscriber, callback, userdata);
 }
 
-CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
+void cu_subscriber_forget(void)
 {
-	if (!subscribed || subscriber != handle)
-		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
 	pthread_mutex_lock(&lock);
 	subscribed = false;
 	memset(wanted, 0, sizeof(wanted));
 	pthread_mutex_unlock(&lock);
+}
+
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
+{
+	if (!subscribed || subscriber != handle)
+		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
+	cu_subscriber_forget();
 	return CUPTI_SUCCESS;
 }
 
@@ -134,8 +138,7 @@ CUptiResult cuptiSupportedDomains(size_t *domainCount, CUpti_DomainTable *domain
 		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
 	for (d = 1; d < CUPTI_CB_DOMAIN_SIZE; d++)
 		all[d - 1] = d;
-	domains = all;
-	*domainTable = domains;
+	*domainTable = all;
 	*domainCount = CUPTI_CB_DOMAIN_SIZE - 1;
 	return CUPTI_SUCCESS;
 }

@@ -29,7 +29,7 @@ static struct record {
 	CUpti_ActivityKind kind;
 	uint32_t correlation, cbid, thread, device, stream, context;
 	uint64_t start, end, external;
-	int external_kind, grid, block;
+	int external_kind, grid, block, from, to;
 	size_t bytes;
 	char name[64];
 } record[MOST];
@@ -72,6 +72,8 @@ static void take(const CUpti_Activity *a)
 
 		r->correlation = c->correlationId;
 		r->bytes = c->bytes;
+		r->from = c->srcKind;
+		r->to = c->dstKind;
 		r->start = c->start;
 		break;
 	}
@@ -285,8 +287,37 @@ static void test_copies(void)
 	c = find(CUPTI_ACTIVITY_KIND_MEMCPY, 0);
 	m = find(CUPTI_ACTIVITY_KIND_MEMSET, 0);
 	ok(c && c->bytes == sizeof(bytes) && c->correlation, "copy_has_its_bytes_and_an_id");
+	ok(c && c->from == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE &&
+	   c->to == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+	   "memory_of_the_program_is_pageable_though_the_workers_is_not");
 	ok(m && m->bytes == 256 && find(CUPTI_ACTIVITY_KIND_DRIVER, m->correlation),
 	   "fill_has_its_bytes_and_its_call");
+}
+
+#define LARGE	(24 << 20)	/* more than a piece of a copy */
+
+static void test_pieces(void)
+{
+	void *from = malloc(LARGE), *pinned = NULL;
+	CUdeviceptr to = device(NULL, LARGE);
+	const struct record *c;
+
+	memset(from, 1, LARGE);
+	records = 0;
+	cuMemcpyHtoD(to, from, LARGE);
+	cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	c = find(CUPTI_ACTIVITY_KIND_MEMCPY, 0);
+	ok(c && c->bytes == LARGE && count(CUPTI_ACTIVITY_KIND_MEMCPY) == 1,
+	   "a_copy_that_is_made_in_pieces_is_one_copy");
+	cuMemHostAlloc(&pinned, 4096, 0);
+	records = 0;
+	cuMemcpyHtoD(to, pinned, 4096);
+	cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	c = find(CUPTI_ACTIVITY_KIND_MEMCPY, 0);
+	ok(c && c->from == CUPTI_ACTIVITY_MEMORY_KIND_PINNED, "pinned_memory_is_pinned");
+	cuMemFree(to);
+	cuMemFreeHost(pinned);
+	free(from);
 }
 
 static void test_runtime(void)
@@ -365,6 +396,9 @@ static void test_refused(void)
 	ok_eq(cuptiSubscribe(&s, NULL, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
 	      "second_one_is_refused");
 	ok_eq(cuptiUnsubscribe(s), 0, "subscriber_may_leave");
+	cuptiSubscribe(&s, NULL, NULL);
+	ok(cuptiFinalize() == 0 && cuptiSubscribe(&s, NULL, NULL) == 0,
+	   "after_the_end_of_the_library_another_may_come");
 }
 
 int main(void)
@@ -374,6 +408,7 @@ int main(void)
 	test_kernel();
 	test_many();
 	test_copies();
+	test_pieces();
 	test_runtime();
 	test_end();
 	test_ids();

@@ -30,6 +30,17 @@ void *wh_data_alloc(size_t size, unsigned int flags, bool managed)
 }
 
 /* There is no managed variable. */
+uint32_t wh_profile_begin_call(uint32_t call)
+{
+	(void)call;
+	return 0;
+}
+
+void wh_profile_end(uint32_t before, int result)
+{
+	(void)before, (void)result;
+}
+
 void wh_managed_after(void)
 {
 	abort();
