@@ -81,7 +81,7 @@ void wh_profile_end(uint32_t before, int result)
 
 void wh_profile_request(struct wh_req *q, uint32_t handler)
 {
-	uint32_t library = (q->call & ~WH_LIBRARY_OLDER) >> WH_LIBRARY_SHIFT;
+	uint32_t call = q->call & ~WH_EDITION_MASK, library = call >> WH_LIBRARY_SHIFT;
 	const struct wh_profiler *p = watching();
 	struct wh_thread *t = &wh_thread;
 
@@ -89,10 +89,10 @@ void wh_profile_request(struct wh_req *q, uint32_t handler)
 	if (!p || handler == WH_HANDLER_LONG || library == WH_LIB_nvml || library == p->library)
 		return;
 	if (!t->number) {
-		t->number = p->begin(NULL, q->call);
+		t->number = p->begin(NULL, call);
 		t->request = t->number;
 	}
-	p->sent(t->number, q->call);
+	p->sent(t->number, call);
 	q->number = t->number | (library ? p->of_library : 0);
 }
 
