@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims that are prepared, or being prepared, in a file that is replaced completely or not at all."""
+"""What a driver has given out, or is giving out, in a file that is replaced completely or not at all."""
 import json
 import os
 
@@ -7,27 +7,29 @@ VERSION = 1
 
 
 class Checkpoint:
-    def __init__(self, path):
+    def __init__(self, path, kind, lost):
+        """The file has records of this kind by their names; `lost` says what becomes of them without it."""
         self.path = path
-        self.claims = {}
+        self.kind = kind
+        self.records = {}
         try:
             with open(path, encoding='utf-8') as f:
                 kept = json.load(f)
             if kept['version'] != VERSION:
                 raise SystemExit(f'wormhole: error: {path} is of version {kept["version"]}, and this driver '
                                  f'reads {VERSION}: install the driver that wrote it')
-            self.claims = kept['claims']
+            self.records = kept[kind]
         except FileNotFoundError:
             pass
         except (ValueError, KeyError, TypeError) as e:
             raise SystemExit(f'wormhole: error: {path} cannot be read ({e!r}): remove it; '
-                             'claims are then read from the API server again') from e
+                             f'{lost}') from e
 
-    def replace(self, claims):
+    def replace(self, records):
         """The file first: what it does not have has not happened, also for a call that comes again."""
         new = self.path + '.new'
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w', encoding='utf-8') as f:
-            json.dump({'version': VERSION, 'claims': claims}, f, indent=1, sort_keys=True)
+            json.dump({'version': VERSION, self.kind: records}, f, indent=1, sort_keys=True)
             f.flush()
             os.fsync(f.fileno())
         os.rename(new, self.path)
@@ -36,11 +38,11 @@ class Checkpoint:
             os.fsync(folder)
         finally:
             os.close(folder)
-        self.claims = claims
+        self.records = records
 
-    def put(self, uid, record):
-        self.replace({**self.claims, uid: record})
+    def put(self, name, record):
+        self.replace({**self.records, name: record})
 
-    def remove(self, uid):
-        if uid in self.claims:
-            self.replace({u: r for u, r in self.claims.items() if u != uid})
+    def remove(self, name):
+        if name in self.records:
+            self.replace({n: r for n, r in self.records.items() if n != name})

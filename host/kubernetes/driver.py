@@ -43,7 +43,7 @@ class Driver:
         """Returns the claim's devices, as the kubelet's interface names their members."""
         tenant = tenant_of(uid)
         with self.lock:
-            record = self.checkpoint.claims.get(uid)
+            record = self.checkpoint.records.get(uid)
             if not record or not record['done']:
                 begun = record is not None
                 record = self.begin(namespace, name, uid)
@@ -70,7 +70,7 @@ class Driver:
             if pid == self.restored:
                 return
             troubles = []
-            for uid, record in self.checkpoint.claims.items():
+            for uid, record in self.checkpoint.records.items():
                 try:
                     if record['done']:
                         self.make(tenant_of(uid), record)

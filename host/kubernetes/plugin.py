@@ -2,28 +2,13 @@
 """The two gRPC interfaces that a kubelet calls: registration, and the DRA driver's own."""
 import os
 import sys
-from concurrent import futures
 
 import dra_pb2 as dra
-import grpc
 import health_pb2
 import registration_pb2 as registration
 from claims import DRIVER
+from rpc import handler, listen
 from tenants import Refused
-
-CALLS = 8   # at once: watchers of health, and calls, of which the driver makes one after the other
-
-
-def handler(descriptor, methods):
-    """A service of these methods, whose messages' types the description has."""
-    def of(name):
-        method = descriptor.methods_by_name[name]
-        kind = (grpc.unary_stream_rpc_method_handler if method.server_streaming else
-                grpc.unary_unary_rpc_method_handler)
-        return kind(
-            methods[name], request_deserializer=method.input_type._concrete_class.FromString,
-            response_serializer=method.output_type._concrete_class.SerializeToString)
-    return grpc.method_handlers_generic_handler(descriptor.full_name, {m: of(m) for m in methods})
 
 
 def for_each(request, answer, do):
@@ -70,19 +55,6 @@ def registration_service(endpoint):
 
     return handler(registration.DESCRIPTOR.services_by_name['Registration'],
                    {'GetInfo': info, 'NotifyRegistrationStatus': status})
-
-
-def listen(path, *services):
-    """Serves at a socket that root alone may open. It replaces that of a driver that was killed."""
-    server = grpc.server(futures.ThreadPoolExecutor(CALLS))
-    server.add_generic_rpc_handlers(services)
-    mask = os.umask(0o077)
-    made = server.add_insecure_port('unix:' + path)
-    os.umask(mask)
-    if not made:
-        raise SystemExit(f'wormhole: error: no socket can be made at {path}')
-    server.start()
-    return server
 
 
 def serve(driver, health, kubelet):
