@@ -17,6 +17,7 @@ struct wh_cdi_device {
 
 struct wh_cdi_share {
 	const char *name, *user;
+	const char *devices;	/* as --devices has them; NULL: all */
 	struct wh_limit_list limits;
 	bool hami;	/* a tenant for each container, with limits as HAMi's variables say */
 };

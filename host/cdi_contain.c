@@ -187,6 +187,37 @@ static void take_share(const cJSON *request, struct wh_limit_list *l)
 	}
 }
 
+/*
+ * HAMi's variables count the tenant's devices, and requests the server's. What is said of a device
+ * that the tenant does not have is dropped. Returns false after a message.
+ */
+static bool renumber(struct wh_limit_list *asked, const cJSON *devices)
+{
+	struct wh_limit_list out = *asked;
+	const cJSON *is;
+	int i;
+
+	if (!devices)
+		return true;
+	out.n = 0;
+	for (i = 0; i < asked->n; i++) {
+		out.spec[out.n] = asked->spec[i];
+		if (asked->spec[i].device != WH_ALL_DEVICES) {
+			is = cJSON_GetArrayItem(devices, asked->spec[i].device);
+			if (!is)
+				continue;
+			if (!cJSON_IsNumber(is)) {
+				wh_error("the share names its devices by UUID, and the container has HAMi's limits of one device; make the share with numbers");
+				return false;
+			}
+			out.spec[out.n].device = is->valueint;
+		}
+		out.n++;
+	}
+	*asked = out;
+	return true;
+}
+
 /* Makes the share's request that for this container. Returns false after a message. */
 static bool fit_request(cJSON *request, const struct container *c, const char *name)
 {
@@ -198,6 +229,8 @@ static bool fit_request(cJSON *request, const struct container *c, const char *n
 		wh_error("container %s: %s", c->id, err);
 		return false;
 	}
+	if (!renumber(&asked, cJSON_GetObjectItem(request, "devices")))
+		return false;
 	if (wh_hami_idle(c->env, idle, sizeof(idle)))
 		wh_warn("container %s: " WH_HAMI_IDLE, c->id, idle);
 	take_share(request, &share);

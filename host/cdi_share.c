@@ -64,6 +64,7 @@ static cJSON *request_of(const struct wh_cdi_share *s)
 	const struct passwd *pw;
 
 	wh_request_limits(request, &s->limits);
+	wh_request_devices(request, s->devices);
 	if (!s->user)
 		return request;
 	pw = getpwnam(s->user);

@@ -290,12 +290,12 @@ static void set_what(struct cdi_args *a, int what, struct argp_state *state)
 static void check(struct cdi_args *a, struct argp_state *state)
 {
 	const struct wh_limit_list *l = &a->share.limits;
-	bool limits = wh_limit_said(l);
+	bool limits = wh_limit_said(l) || a->share.devices;
 
 	if (a->what && a->n != 1)
 		wh_usage_error(state, "name one %s", a->what < KEY_SHARE ? "tenant" : "share");
 	if (a->what == KEY_SHARE && !limits)
-		wh_usage_error(state, "say what the share is: --mem, --sm or --device");
+		wh_usage_error(state, "say what the share is: --mem, --sm, --device or --devices");
 	if (a->what != KEY_SHARE && (limits || a->share.user || a->share.hami))
 		wh_usage_error(state, "limits, --user and --hami are of a --share; `wormhole limit' changes a tenant's");
 	if (a->what >= KEY_SHARE)
@@ -310,6 +310,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->dir;
 		state->child_inputs[1] = &a->share.limits;
+		state->child_inputs[2] = &a->share.devices;
 		return 0;
 	case KEY_CDI_DIR: a->cdi_dir = arg; return 0;
 	case KEY_USER: a->share.user = arg; return 0;
@@ -330,7 +331,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits of a share:", 1 }, { 0 }
+	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits of a share:", 1 },
+	{ &wh_devices_argp, 0, NULL, 1 }, { 0 }
 };
 
 static const struct argp argp = {

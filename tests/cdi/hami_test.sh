@@ -8,28 +8,36 @@
 inside=${1:-}
 . "$WH_TOP/tests/cdi/lib.sh"
 
+export WORMHOLE_SOFTGPU_MEM=512M,256M
 serve || { echo "Bail out! no server: $(tail -n 1 "$tmp/serve")"; exit 1; }
 "$wormhole" cdi --share web --hami --mem 64M --sm 50 >"$tmp/share"
 web="--device wormhole/share=web"
+"$wormhole" cdi --share second --hami --devices 1 --mem 64M --sm 50 >"$tmp/share.second"
 
-# limits OPTIONS... prints the limits of the tenant of a container with these options.
-limits() {
+# limits OPTIONS... prints the limits of the tenant of a container with these options; of_second, those of
+# a container with the other share, and on which device they are.
+limits() { limits_of "$web" "$@" | cut -d' ' -f1,2; }
+of_second() { limits_of "--device wormhole/share=second" "$@"; }
+limits_of() {
+	named=$1
+	shift
 	rm -rf "$tmp/sync"
 	mkdir -m 777 "$tmp/sync"
-	box roots $web "$@" --volume "$tmp/sync:/sync" -- /bin/sh -c '>/sync/up
+	box roots $named "$@" --volume "$tmp/sync:/sync" -- /bin/sh -c '>/sync/up
 until [ -e /sync/go ]; do busybox sleep 0.1; done' >"$tmp/said" &
 	container=$!
 	await eval "[ -e '$tmp/sync/up' ] || ! kill -0 $container"
 	"$wormhole" stat --json | /usr/bin/python3 -c 'import json,sys
 for t in json.load(sys.stdin):
-    if t["tenant"].startswith("web-"): print(t["devices"][0]["memory_limit"] >> 20, t["devices"][0]["sm_percent"])'
+    d = t["devices"][0]
+    if t["tenant"].startswith(("web-", "second-")): print(d["memory_limit"] >> 20, d["sm_percent"], len(t["devices"]), d["device"])'
 	touch "$tmp/sync/go"
 	wait $container
 }
 tenants() { "$wormhole" tenant list | grep -c '^web'; }
 none_is_left() { [ "$(tenants)" = 0 ]; }
 
-plan 27
+plan 31
 is share_is_a_device "$(cat "$tmp/share")" "wormhole/share=web"
 is it_is_as_the_interface_describes "$(/usr/bin/python3 "$WH_TOP/tests/cdi/schema.py" /run/cdi/wormhole-share-web.json 2>&1)" ""
 
@@ -47,6 +55,12 @@ is nor_can_control_be_disabled "$(limits --env CUDA_DISABLE_CONTROL=true --env C
 is container_sees_its_limit "$(box roots $web --env CUDA_DEVICE_MEMORY_LIMIT=20m -- /bin/client info | cut -d" " -f2)" "$((20 << 20))"
 like what_is_no_size_is_refused "$(box roots $web --env CUDA_DEVICE_MEMORY_LIMIT=lots -- /bin/program)" "error executing hook"
 like so_is_a_policy_that_nobody_knows "$(box roots $web --env GPU_CORE_UTILIZATION_POLICY=fair -- /bin/program)" "error executing hook"
+
+# --- A share of one device of two ---------------------------------------------------------------
+is share_may_have_one_device "$(of_second)" "64 50 1 1"
+is its_containers_count_it_from_0 "$(of_second --env CUDA_DEVICE_MEMORY_LIMIT_0=24m --env CUDA_DEVICE_SM_LIMIT_0=20)" "24 20 1 1"
+is what_is_said_of_a_device_that_they_lack_is_nothing "$(of_second --env CUDA_DEVICE_MEMORY_LIMIT_1=24m)" "64 50 1 1"
+is as_they_see_it "$(box roots --device wormhole/share=second -- /bin/client info | cut -d" " -f2)" "$((64 << 20))"
 
 # --- A tenant for each, and its end ---------------------------------------------------------------
 box roots $web --volume "$tmp/sync:/sync" -- /bin/sh -c 'until [ -e /sync/end ]; do busybox sleep 0.1; done' >/dev/null &
