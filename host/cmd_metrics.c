@@ -68,6 +68,7 @@ static const struct argp argp = {
 static char *look(void *arg, size_t *size)
 {
 	const struct metrics_args *a = arg;
+	struct wh_pods *pods;
 	struct wh_look l;
 	struct wh_text text;
 	char *all;
@@ -77,8 +78,10 @@ static char *look(void *arg, size_t *size)
 		wh_look_free(&l);
 		return NULL;
 	}
+	pods = wh_pods_read(a->dir);
 	f = wh_text_begin(&text);
-	wh_metrics_write(&l, f);
+	wh_metrics_write(&l, pods, f);
+	wh_pods_free(pods);
 	wh_look_free(&l);
 	all = wh_text_end(f, &text);
 	*size = text.n;

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "views.h"
@@ -13,6 +14,8 @@
 struct out {
 	FILE *f;
 	const char *name;	/* name of the metric whose samples follow */
+	const struct wh_tenant_view *first;
+	const struct wh_pod **pod;	/* of each tenant's view; NULL: none */
 };
 
 static void head(struct out *o, const char *name, const char *type, const char *help)
@@ -74,11 +77,29 @@ static void seconds(struct out *o, uint64_t ns)
 
 static void tenant(struct out *o, const struct wh_tenant_view *v)
 {
+	const struct wh_pod *pod = o->pod[v - o->first];
 	char user[WH_USER_TEXT] = "";
 
 	fprintf(o->f, "wormhole_%s{", o->name);
 	label(o, "", "tenant", v->limits.name);
 	label(o, ",", "user", v->uid_known ? wh_user_text(v->uid, user) : user);
+	if (pod && pod->space)
+		label(o, ",", "namespace", pod->space);
+	if (pod && pod->name)
+		label(o, ",", "pod", pod->name);
+	if (pod && pod->container)
+		label(o, ",", "container", pod->container);
+}
+
+/* Finds the pods once, and not for each of a tenant's samples. */
+static void find_pods(struct out *o, const struct wh_tenant_views *all, const struct wh_pods *pods)
+{
+	int i;
+
+	o->first = all->view;
+	o->pod = wh_must(calloc((size_t)all->n + 1, sizeof(*o->pod)));
+	for (i = 0; i < all->n; i++)
+		o->pod[i] = wh_pod_of(pods, all->view[i].limits.name);
 }
 
 static void of_tenant(struct out *o, const struct wh_tenant_view *v, uint64_t value)
@@ -419,13 +440,15 @@ static void write_server(struct out *o, const struct wh_look *l)
 		fprintf(o->f, "wormhole_protection{kind=\"%s\"} %d\n", wh_protection_name(i), p->one[i].on);
 }
 
-void wh_metrics_write(const struct wh_look *l, FILE *f)
+void wh_metrics_write(const struct wh_look *l, const struct wh_pods *pods, FILE *f)
 {
 	struct out o = { .f = f };
 
+	find_pods(&o, &l->tenants, pods);
 	write_server(&o, l);
 	write_tenants(&o, &l->tenants);
 	write_devices(&o, &l->tenants);
 	write_classes(&o, &l->tenants);
 	write_vms(&o, &l->vms);
+	free(o.pod);
 }

@@ -167,9 +167,25 @@ struct wh_look {
 bool wh_look(const char *dir, struct wh_look *out);
 void wh_look_free(struct wh_look *l);
 
+/* --- metrics_pods.c -------------------------------------------------------------------- */
+
+/* A pod of Kubernetes that has a tenant; what several containers of it do not share is NULL. */
+struct wh_pod {
+	const char *tenant;	/* or the share of which it is */
+	const char *space, *name, *container;
+};
+struct wh_pods;
+
+/* Reads the pods' file of the server's folder. NULL: there is none, and no tenant has a pod. */
+struct wh_pods *wh_pods_read(const char *dir);
+/* NULL does nothing. */
+void wh_pods_free(struct wh_pods *p);
+/* Returns a tenant's pod, which lives as long as @p; NULL if it has none. */
+const struct wh_pod *wh_pod_of(const struct wh_pods *p, const char *tenant);
+
 /* --- metrics.c --------------------------------------------------------------------------- */
 
-/* Writes a look in Prometheus' text format. */
-void wh_metrics_write(const struct wh_look *l, FILE *f);
+/* Writes a look in Prometheus' text format, with the labels of @pods, which may be NULL. */
+void wh_metrics_write(const struct wh_look *l, const struct wh_pods *pods, FILE *f);
 
 #endif

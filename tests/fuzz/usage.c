@@ -130,7 +130,7 @@ static void stat_reads(void)
 	before.tenants = first;
 	now.tenants = second;
 	top_reads(&now, &before);
-	wh_metrics_write(&now, stdout);
+	wh_metrics_write(&now, NULL, stdout);
 	wh_tenants_free(&first);
 	wh_tenants_free(&second);
 }
