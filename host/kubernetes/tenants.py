@@ -74,3 +74,20 @@ class Server:
     def delete(self, name):
         """Ends the tenant with its programs. Its specification goes with it. Returns when all is gone."""
         self.command('tenant', 'delete', name, '--force')
+
+    def share(self, name, limits):
+        """Makes or changes a share (docs/hami.md): {uuid: limits}, as of create()."""
+        places = {d['uuid']: i for i, d in enumerate(self.info()['devices'])}
+        for uuid in limits:
+            if uuid not in places:
+                raise Refused(f'the Wormhole server has no device {uuid} now')
+        words = ['--devices', ','.join(str(places[uuid]) for uuid in limits)]
+        for uuid, has in limits.items():
+            sm = f',sm={has["sm"]}' if 'sm' in has else ''
+            words += ['--device', f'{places[uuid]}:mem={has["memory"]}B{sm}']
+        self.command('cdi', '--share', name, '--hami', *words, '--cdi-dir', self.cdi_folder)
+
+    def unshare(self, name):
+        """Removes a share, if it is there; containers that have it keep their tenants."""
+        if os.path.exists(os.path.join(self.cdi_folder, f'wormhole-share-{name}.json')):
+            self.command('cdi', '--remove', name, '--cdi-dir', self.cdi_folder)
