@@ -5,6 +5,8 @@ Objects are plain dictionaries, since the client of Debian 12 is older than reso
 """
 import hashlib
 import json
+import random
+import time
 
 import claims
 import kubernetes
@@ -35,8 +37,16 @@ def device(d):
 
 
 class Cluster:
-    def __init__(self, node):
+    """`resync` is how many seconds the slice is taken to be as it was left; `now` is a clock of seconds.
+
+    It is a fifth more or less, so that nodes that have started together do not ask together.
+    """
+
+    def __init__(self, node, resync, now=time.monotonic):
         self.node = node
+        self.resync = resync * random.uniform(0.8, 1.2)
+        self.now = now
+        self.published = None           # (the devices that the cluster has, when that was seen)
         self.slice = f'{node}-{claims.DRIVER}'
         self.objects = kubernetes.client.CustomObjectsApi()
         self.nodes = kubernetes.client.CoreV1Api()
@@ -57,10 +67,18 @@ class Cluster:
         return self.call(self.objects.get_namespaced_custom_object, *GROUP, namespace, 'resourceclaims', name)
 
     def publish(self, devices):
-        """Brings the node's slice to these devices. It goes with its node.
+        """Brings the node's slice to these devices, if they are others than it was seen with, or that is long ago.
 
-        The slice notes what was sent: a cluster without a feature gate does not keep all of it.
+        So a node whose devices stay asks the API server once in a while.
         """
+        if self.published and self.published[0] == devices and self.now() < self.published[1] + self.resync:
+            return
+        self.published = None
+        self.bring(devices)
+        self.published = (devices, self.now())
+
+    def bring(self, devices):
+        """The slice goes with its node. It notes what was sent: a cluster without a feature gate keeps less."""
         wanted = {'driver': claims.DRIVER, 'nodeName': self.node, 'devices': [device(d) for d in devices]}
         note = {SENT: hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()}
         pool = {'name': self.node, 'resourceSliceCount': 1}

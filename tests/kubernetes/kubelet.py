@@ -5,6 +5,7 @@
 kubelet.py FOLDER register                       prints what the driver says that it is
 kubelet.py FOLDER prepare|unprepare UID[=NAME]... prints the answer for each claim, a line of JSON
 kubelet.py FOLDER health WORD                     prints what is told of the devices, until all are WORD
+kubelet.py FOLDER looks N                          the same after N looks of the driver that find them HEALTHY
 kubelet.py FOLDER claim UID [CAPACITY=VALUE...] [class:KEY=VALUE...] [claim:KEY=VALUE...] [device=NAME]
                                                   makes an allocated claim in the cluster
 kubelet.py FOLDER METHOD PATH                     prints an object of the cluster; a body is standard input
@@ -58,7 +59,7 @@ class Kubelet:
         return call(self.endpoint, f'/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/Node{what}Resources', request,
                     getattr(dra, f'Node{what}ResourcesResponse')).claims
 
-    def health(self, word):
+    def health(self, word, times=1):
         self.endpoint or self.register()
         with grpc.insecure_channel('unix:' + self.endpoint) as channel:
             watch = channel.unary_stream(
@@ -68,7 +69,8 @@ class Kubelet:
             for answer in watch(health.NodeWatchResourcesRequest(), timeout=TIMEOUT_S):
                 told = [(d.device.pool_name, d.device.device_name, health.HealthStatus.Name(d.health))
                         for d in answer.devices]
-                if [t[2] for t in told] == word.split():
+                times -= [t[2] for t in told] == word.split()
+                if times == 0:
                     return told
 
     # --- The cluster -------------------------------------------------------------------------------
@@ -112,6 +114,8 @@ def main():
             print(uid, json.dumps(as_json.MessageToDict(answer, preserving_proto_field_name=True)))
     elif word == 'health':
         print(kubelet.health(' '.join(rest)))
+    elif word == 'looks':
+        print(kubelet.health('HEALTHY', int(rest[0])))
     elif word == 'claim':
         said = {'': {}, 'class': {}, 'claim': {}}
         for r in rest[1:]:

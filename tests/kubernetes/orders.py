@@ -23,7 +23,8 @@ def uid(n):
 
 class Node(Machine):
     def __init__(self):
-        super().__init__(Kubelet(FOLDER), 'wormhole-kubernetes', '--node', 'n1', '--kubeconfig', FOLDER + '/kubeconfig')
+        super().__init__(Kubelet(FOLDER), 'wormhole-kubernetes', '--node', 'n1', '--kubeconfig',
+                         FOLDER + '/kubeconfig', '--resync', '0')
 
     def await_driver(self):
         self.kubelet.register()

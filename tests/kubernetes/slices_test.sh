@@ -29,7 +29,7 @@ becomes() { await says "$1" "$2"; published "$1"; }
 asked() { [ "$(cat "$tmp/asked")" -ge "$1" ]; }
 await_looks() { await asked $(($(cat "$tmp/asked") + $1)); }
 
-plan 29
+plan 31
 like stand_in_takes_no_member_that_the_schema_lacks "$(echo '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
 	"metadata": {"name": "x"}, "spec": {"driver": "d", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "devises": []}}' |
 	kubelet POST $slices)" "422: spec: .*'devises' was unexpected"
@@ -60,6 +60,21 @@ end_driver TERM
 drive
 await_looks 2
 is nor_by_the_next_driver "$(published "o['metadata']['resourceVersion']")" "$version"
+end_driver TERM
+resync=3600
+drive
+await_looks 1
+kill_server
+is change_of_the_devices_is_told_at_once "$(becomes 'd' '[]')" "[]"
+serve
+becomes 'len(d)' 1 >/dev/null
+before=$(cat "$tmp/asked")
+kubelet looks 5 >/dev/null
+is without_a_change_the_api_server_is_left_alone "$(($(cat "$tmp/asked") - before))" 0
+end_driver TERM
+resync=0
+drive
+await_looks 1
 kubelet DELETE $slice >/dev/null
 is deleted_it_is_made_again "$(becomes "len(d), s['pool']['generation']" "(1, 1)")" "(1, 1)"
 touch "$tmp/away"
