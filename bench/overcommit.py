@@ -351,8 +351,8 @@ def settle(opt, nvml, before):
 
 
 def fill_of(opt, quota):
-    """What a program takes: its context and libraries count to the quota, too."""
-    return quota - (quota // 16 if opt.backend == "softgpu" else 2 * 10 ** 9)
+    """What a program takes: its context, libraries and sums in between count to the quota, too."""
+    return quota - (quota // 16 if opt.backend == "softgpu" else 3 * 10 ** 9)
 
 
 def one_after_the_other(opt, server, watch, nvml, size):
