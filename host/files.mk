@@ -9,5 +9,6 @@ HOST += cmd_cdi cdi_share cdi_contain
 HOST += cmd_trace trace_ring trace_json trace_names
 HOST += cmd_slurm tenant_conf relay relay_monitor vm_ring
 
-# Lists the objects of Slurm's plugin, which is built if its headers are there.
-SPANK := plugin grant tenant view record account background tidy
+# Lists the objects of Slurm's two plugins, which are built if its headers are there.
+SPANK := plugin node grant tenant view record account background tidy
+TASK := task node tenant background

@@ -36,22 +36,6 @@ static void expand(char out[PATH_MAX], const char *text)
 		snprintf(out, PATH_MAX, "%s", text);
 }
 
-/*
- * HOST-gpuN is device N of its machine, the form of `wormhole slurm conf`. Any other name
- * means all devices.
- */
-static int device_of(const char *node)
-{
-	const char *last = strrchr(node, '-');
-	char *end;
-	long n;
-
-	if (!last || strncmp(last, "-gpu", 4) || last[4] < '0' || last[4] > '9')
-		return -1;
-	n = strtol(last + 4, &end, 10);
-	return *end || n > 63 ? -1 : (int)n;
-}
-
 /* Returns false after a line that names what is wrong with the argument. */
 static bool take_argument(const char *a)
 {
@@ -84,7 +68,7 @@ static int configure(int argc, char **argv)
 		ws_node_of_daemon(config.node);
 	else
 		snprintf(config.node, sizeof(config.node), "%s", node ? node : "");
-	config.device = device_of(config.node);
+	config.device = ws_device_of(config.node);
 	strcpy(config.dir, "/run/wormhole");
 	for (i = 0; i < argc; i++)
 		if (!take_argument(argv[i]))
@@ -248,6 +232,7 @@ int slurm_spank_init(spank_t sp, int argc, char **argv)
 	if (spank_context() == S_CTX_SLURMD) {
 		if (configure(argc, argv))
 			return -1;
+		setenv(WS_DIR_VARIABLE, config.dir, 1);
 		ws_in_background(tidy);
 		return 0;
 	}

@@ -13,6 +13,7 @@
 #define WS_ERROR	400
 #define WS_JOBS	4096
 #define WS_NODE	256
+#define WS_DIR_VARIABLE	"WORMHOLE_SLURM_DIR"	/* tells task.c in slurmd the server's folder */
 
 /* Arguments of plugstack.conf. */
 struct ws_config {
@@ -63,6 +64,14 @@ unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS]);
 bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures *figures,
 		      char err[WS_ERROR]);
 
+/*
+ * The tenant leaves its device, or comes back. True also if the job has no tenant, or one that is
+ * as wanted. They last as long as the driver takes.
+ */
+bool ws_tenant_suspend(const struct ws_config *c, uint32_t job, char err[WS_ERROR]);
+bool ws_tenant_resume(const struct ws_config *c, uint32_t job, char err[WS_ERROR]);
+bool ws_tenant_is_suspended(const struct ws_config *c, uint32_t job);
+
 /* --- record.c: the record in Slurm's database, if there is one */
 enum ws_recorded {
 	WS_RECORDED,
@@ -87,12 +96,19 @@ void ws_account_rest(const char *dir);
 /* --- background.c: runs @work in a process that outlives its starter; nobody waits for it */
 void ws_in_background(void (*work)(void));
 
-/* --- tidy.c: runs when a node's daemon starts */
+/* --- node.c */
 /*
  * Finds the name under which slurmd was started; slurmd tells only steps. "": the machine's
  * name.
  */
 void ws_node_of_daemon(char out[WS_NODE]);
+/*
+ * HOST-gpuN is device N of its machine, the form of `wormhole slurm conf`. Any other name means all
+ * devices: -1.
+ */
+int ws_device_of(const char *node);
+
+/* --- tidy.c: runs when a node's daemon starts */
 void ws_tidy(struct ws_config *c);
 
 /* --- plugin.c: removes the job's tenant, and keeps its figures for the job's record */

@@ -27,6 +27,8 @@
 
 #define PREFIX		"slurm-"
 #define TIMEOUT_S	30
+#define WORK_MS		20000	/* a job's calls and work under way may last, and then */
+#define DRIVER_S	600	/* the driver, that takes or gives it the device */
 #define GONE_MS		20000	/* a driver may need long to end a process */
 
 struct room {
@@ -48,9 +50,9 @@ void ws_tenant_name(const struct ws_config *c, uint32_t job, char out[WS_NAME])
 
 /* --- The control socket -------------------------------------------------------------- */
 
-static int open_control(const char *dir, char err[WS_ERROR])
+static int open_control(const char *dir, unsigned int seconds, char err[WS_ERROR])
 {
-	const struct timeval wait = { TIMEOUT_S, 0 };
+	const struct timeval wait = { seconds, 0 };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	int n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir);
@@ -67,10 +69,10 @@ static int open_control(const char *dir, char err[WS_ERROR])
 }
 
 /* Sends a request and deletes it. The caller deletes the answer. Returns NULL with err. */
-static cJSON *ask(const char *dir, cJSON *request, char err[WS_ERROR])
+static cJSON *ask_for(const char *dir, cJSON *request, unsigned int seconds, char err[WS_ERROR])
 {
 	char *text = cJSON_PrintUnformatted(request), *in = malloc(WH_CONTROL_PACKET + 1);
-	int fd = text && in ? open_control(dir, err) : -1;
+	int fd = text && in ? open_control(dir, seconds, err) : -1;
 	cJSON *answer = NULL;
 	const char *why;
 	ssize_t n = -1;
@@ -94,6 +96,11 @@ static cJSON *ask(const char *dir, cJSON *request, char err[WS_ERROR])
 	snprintf(err, WS_ERROR, "%s", why ? why : "the server refused without a reason");
 	cJSON_Delete(answer);
 	return NULL;
+}
+
+static cJSON *ask(const char *dir, cJSON *request, char err[WS_ERROR])
+{
+	return ask_for(dir, request, TIMEOUT_S, err);
 }
 
 static cJSON *request(const char *op, const char *tenant)
@@ -263,20 +270,34 @@ static enum ws_made create(const struct ws_config *c, const struct ws_grant *g, 
 	return answer ? WS_MADE : WS_FAILED;
 }
 
-/* A killed server leaves files that are no longer a tenant, so the server itself is asked. */
-static bool server_has(const char *dir, const char *name)
+/*
+ * A killed server leaves files that are no longer a tenant, so the server itself is asked. Copies
+ * the tenant's state, such as "running"; false: there is none.
+ */
+static bool find_state(const char *dir, const char *name, char state[WS_NAME])
 {
 	char err[WS_ERROR];
 	cJSON *answer = ask(dir, request("list", NULL), err), *e;
+	const char *it, *is;
 	bool found = false;
 
 	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "tenants")) {
-		const char *it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
-
-		found = found || (it && !strcmp(it, name));
+		it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
+		if (!it || strcmp(it, name))
+			continue;
+		found = true;
+		is = cJSON_GetStringValue(cJSON_GetObjectItem(e, "state"));
+		snprintf(state, WS_NAME, "%s", is ? is : "");
 	}
 	cJSON_Delete(answer);
 	return found;
+}
+
+static bool server_has(const char *dir, const char *name)
+{
+	char state[WS_NAME];
+
+	return find_state(dir, name, state);
 }
 
 enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g,
@@ -296,6 +317,45 @@ enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *
 	close(lock);
 	return made;
 }
+
+/* --- Suspended jobs ---------------------------------------------------------------------- */
+
+static bool brought(const struct ws_config *c, uint32_t job, const char *op, const char *wanted,
+		    char err[WS_ERROR])
+{
+	char name[WS_NAME], state[WS_NAME];
+	cJSON *o, *answer;
+
+	ws_tenant_name(c, job, name);
+	if (!find_state(c->dir, name, state) || !strcmp(state, wanted))
+		return true;
+	o = request(op, name);
+	if (!strcmp(op, "suspend"))
+		cJSON_AddNumberToObject(o, "wait_ms", WORK_MS);
+	answer = ask_for(c->dir, o, DRIVER_S, err);
+	cJSON_Delete(answer);
+	return answer;
+}
+
+bool ws_tenant_suspend(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
+{
+	return brought(c, job, "suspend", "suspended", err);
+}
+
+bool ws_tenant_resume(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
+{
+	return brought(c, job, "resume", "running", err);
+}
+
+bool ws_tenant_is_suspended(const struct ws_config *c, uint32_t job)
+{
+	char name[WS_NAME], state[WS_NAME];
+
+	ws_tenant_name(c, job, name);
+	return find_state(c->dir, name, state) && !strcmp(state, "suspended");
+}
+
+/* --- All of them, and their end ------------------------------------------------------------- */
 
 unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS])
 {

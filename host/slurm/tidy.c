@@ -18,21 +18,6 @@
 
 /* --- Which node this is --------------------------------------------------------------- */
 
-void ws_node_of_daemon(char out[WS_NODE])
-{
-	char line[4096], *p;
-	FILE *f = fopen("/proc/self/cmdline", "re");
-	size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
-
-	*out = 0;
-	if (f)
-		fclose(f);
-	line[n] = 0;
-	for (p = line; p < line + n; p += strlen(p) + 1)
-		if (!strncmp(p, "-N", 2))
-			snprintf(out, WS_NODE, "%s", p[2] || p + 3 > line + n ? p + 2 : p + 3);
-}
-
 /* Finds the node by the machine's name, which may differ from the node's. */
 static void ask_node(char out[WS_NODE])
 {

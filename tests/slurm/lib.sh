@@ -77,7 +77,7 @@ SlurmctldLogFile=$tmp/slurmctld.log
 SlurmdLogFile=$tmp/slurmd.%n.log
 SlurmdParameters=config_overrides
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+${task:-TaskPlugin=task/none}
 MpiDefault=none
 SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
@@ -107,7 +107,7 @@ END
 	echo "required $plugin dir=$tmp/d.%n libs=$WH_BUILD/client-stubs" >"$tmp/plugstack.conf"
 }
 
-serve() { "$wormhole" serve --backend "${backend:-softgpu}" --daemon --part-size 16M --dir "$tmp/d.$1" >>"$tmp/serve.$1" 2>&1; }
+serve() { "$wormhole" serve --backend "${backend:-softgpu}" --daemon --part-size 16M ${serving:-} --dir "$tmp/d.$1" >>"$tmp/serve.$1" 2>&1; }
 start_munged() {
 	[ ! -S "$tmp/munge.sock" ] || return 0
 	dd if=/dev/urandom of="$tmp/munge.key" bs=128 count=1 2>/dev/null
