@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The program's buffers for records: one is filled at a time. A record is what its struct in the
- * headers of the worker's CUPTI is, so each kind has one size, which is kept here for the walk over
- * a buffer.
+ * headers of the worker's CUPTI is. Each kind has one size, that of its first record, by which the
+ * walk over a buffer finds the next one.
  */
 #include "cupti_stub.h"
 
@@ -49,16 +49,24 @@ void cu_buffer_complete(void)
 void cu_buffer_put(const void *record, size_t n)
 {
 	uint32_t kind = ((const CUpti_Activity *)record)->kind;
+	size_t has = n;
 
-	if (buffer && (size - used < n || (most && count == most)))
-		cu_buffer_complete();
-	cu_buffer_ready();
-	if (!buffer || size - used < n || kind >= CUPTI_ACTIVITY_KIND_COUNT) {
+	if (kind >= CUPTI_ACTIVITY_KIND_COUNT) {
 		dropped++;
 		return;
 	}
-	memcpy(buffer + used, record, n);
-	size_of[kind] = n;
+	if (!size_of[kind])
+		size_of[kind] = n;
+	n = size_of[kind];
+	if (buffer && (size - used < n || (most && count == most)))
+		cu_buffer_complete();
+	cu_buffer_ready();
+	if (!buffer || size - used < n) {
+		dropped++;
+		return;
+	}
+	memset(buffer + used, 0, n);
+	memcpy(buffer + used, record, has < n ? has : n);
 	used += n;
 	count++;
 }

@@ -23,7 +23,7 @@ static uint8_t unwanted[2][CBIDS];	/* of the runtime and of the driver */
 
 /* What a thread has pushed. */
 struct stack {
-	uint32_t thread;
+	uint32_t system, own;	/* the thread's numbers: the system's, and pthread_self() cut */
 	uint32_t depth[KINDS];
 	uint64_t id[KINDS][DEPTH];
 };
@@ -43,7 +43,8 @@ static struct stack *own_stack(void)
 		stack = calloc(1, sizeof(*stack));
 		if (!stack)
 			return NULL;
-		stack->thread = syscall(SYS_gettid);
+		stack->system = syscall(SYS_gettid);
+		stack->own = (uint32_t)pthread_self();
 		pthread_setspecific(key, stack);
 	}
 	return stack;
@@ -54,9 +55,35 @@ static void in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	if (stack)
-		stack->thread = syscall(SYS_gettid);
+		stack->system = syscall(SYS_gettid);
 }
 WH_IN_CHILD(in_child())
+
+/* --- Numbers of threads --------------------------------------------------------------------- */
+
+static CUpti_ActivityThreadIdType type = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
+
+static uint32_t thread_of(const struct stack *s)
+{
+	return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? s->system : s->own;
+}
+
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType to)
+{
+	if (to != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT &&
+	    to != CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
+		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
+	type = to;
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *out)
+{
+	if (!out)
+		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
+	*out = type;
+	return CUPTI_SUCCESS;
+}
 
 /* --- External ids ------------------------------------------------------------------------ */
 
@@ -183,7 +210,9 @@ static uint32_t begin(const char *name, uint32_t call)
 	cbid = name ? cu_runtime_cbid(name) : cu_driver_cbid(call);
 	if (!cbid || !(cu_kinds() >> kind & 1) || !cu_call_wanted(kind, cbid))
 		kind = 0;
-	*c = (struct cu_call) { .number = number, .cbid = cbid, .thread = s->thread, .kind = kind };
+	*c = (struct cu_call) {
+		.number = number, .cbid = cbid, .thread = thread_of(s), .kind = kind,
+	};
 	note_externals(c, s);
 	c->start = cu_now();
 	return number;

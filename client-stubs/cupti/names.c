@@ -138,22 +138,6 @@ CUptiResult cuptiDeviceVirtualizationMode(CUdevice dev, CUpti_DeviceVirtualizati
 	return CUPTI_SUCCESS;
 }
 
-/* Threads have the system's numbers. */
-CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
-{
-	return cu_ret(type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ||
-		      type == CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT ? CUPTI_SUCCESS :
-		      CUPTI_ERROR_NOT_SUPPORTED);
-}
-
-CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
-{
-	if (!type)
-		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
-	*type = CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
-	return CUPTI_SUCCESS;
-}
-
 /* --- What no header declares --------------------------------------------------------------- */
 
 #define REFUSED(name)							\

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define MOST		(64UL << 20)
+#define MOST		(128UL << 20)
 #define BUFFER		(1UL << 20)
 #define BLOCK		(256UL << 10)
 /* These tell which request a record is of, and what a library has called. */

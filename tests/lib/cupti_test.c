@@ -9,6 +9,7 @@
 #include <cupti.h>
 #include <cupti_profiler_target.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 #include <unistd.h>
@@ -239,8 +240,8 @@ static void test_kernel(void)
 	ok(e && e->external == 4711 && e->external_kind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
 	   "external_id_of_the_program_is_that_of_the_kernels_call");
 	d = find(CUPTI_ACTIVITY_KIND_DRIVER, k->correlation);
-	ok(d && d->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel && (pid_t)d->thread == gettid(),
-	   "call_of_the_driver_has_its_name_and_thread");
+	ok(d && d->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel &&
+	   d->thread == (uint32_t)pthread_self(), "call_of_the_driver_has_its_name_and_thread");
 	ok(d && d->start >= before && d->start <= k->start && d->end <= after,
 	   "call_begins_before_its_kernel");
 	cuMemcpyDtoH(&value, memory, sizeof(value));
@@ -280,6 +281,7 @@ static void test_copies(void)
 	char bytes[4096] = { 1 };
 
 	records = 0;
+	cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 	cuMemcpyHtoD(memory, bytes, sizeof(bytes));
 	cuMemsetD8Async(memory, 0, 256, stream);
 	cuCtxSynchronize();
@@ -290,6 +292,8 @@ static void test_copies(void)
 	ok(c && c->from == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE &&
 	   c->to == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
 	   "memory_of_the_program_is_pageable_though_the_workers_is_not");
+	ok(m && (pid_t)find(CUPTI_ACTIVITY_KIND_DRIVER, m->correlation)->thread == gettid(),
+	   "thread_has_the_systems_number_if_the_program_says_so");
 	ok(m && m->bytes == 256 && find(CUPTI_ACTIVITY_KIND_DRIVER, m->correlation),
 	   "fill_has_its_bytes_and_its_call");
 }
