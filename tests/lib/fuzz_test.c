@@ -109,8 +109,8 @@ static void test_envelope(struct wh_session *s)
 	ok_eq(ask(s, WH_LIBS << WH_LIBRARY_SHIFT | 1, 4096), WH_ENOSYS,
 			"library_past_the_table_is_refused");
 	ok_eq(ask(s, 1, 4096), WH_ENOSYS, "library_0_is_none");
-	((struct wh_req *)msg(s))->resv = 1;
-	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, 4096), WH_EINVAL, "reserved_bits_are_refused");
+	((struct wh_req *)msg(s))->number = 1;
+	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, 4096), WH_EINVAL, "number_of_a_client_that_never_profiled_is_refused");
 	ok_eq(stand_ins_calls, 0, "nothing_of_this_reached_a_library");
 }
 

@@ -188,7 +188,7 @@ static size_t library_request(struct wh_session *s, uint32_t library, uint32_t c
 	q->null = next() % 4 ? 0 : next();
 	q->ctx = 0;
 	q->capture_mode = 0;
-	q->resv = next() % 64 ? 0 : 1;
+	q->number = next() % 64 ? 0 : 1;
 	return size;
 }
 
