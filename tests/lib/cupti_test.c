@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -377,6 +378,32 @@ static void test_end(void)
 	   "and_sees_kernels_with_their_calls");
 }
 
+/* A child has a worker of its own, which nobody has told to record. */
+static void test_fork(void)
+{
+	int status = -1;
+	pid_t child;
+
+	if (getenv("WORMHOLE_TRANSPORT") && !strcmp(getenv("WORMHOLE_TRANSPORT"), "loopback")) {
+		skip("forks_child_runs_without_the_parents_profile", "loopback has one process");
+		return;
+	}
+	switch_all(1);
+	launch(NULL);
+	child = fork();
+	if (!child) {
+		prepare();
+		_exit(launch(NULL) || cuCtxSynchronize());
+	}
+	waitpid(child, &status, 0);
+	ok_eq(status, 0, "forks_child_runs_without_the_parents_profile");
+	records = 0;
+	cuCtxSynchronize();
+	switch_all(0);
+	cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	ok_eq(count(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), 1, "and_the_parents_goes_on");
+}
+
 static void test_ids(void)
 {
 	uint32_t id = 0;
@@ -415,6 +442,7 @@ int main(void)
 	test_pieces();
 	test_runtime();
 	test_end();
+	test_fork();
 	test_ids();
 	test_refused();
 	return tap_exit();

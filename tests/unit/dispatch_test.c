@@ -161,6 +161,35 @@ static void test_hello(struct wh_session *s)
 	ok_eq(rsp(s)->result, CUDA_ERROR_INVALID_VALUE, "environment_longer_than_the_request_is_refused");
 }
 
+/* --- Numbers of requests, while a client profiles --------------------------------------- */
+
+static uint32_t numbers[8];
+static int numbers_seen;
+
+static void note_number(uint32_t number)
+{
+	numbers[numbers_seen++ % 8] = number;
+}
+
+static void test_numbers(struct wh_session *s)
+{
+	struct wh_req_cuMemAlloc_v2 *q = request(s, WH_CALL_cuMemAlloc_v2, sizeof(*q));
+	int before = calls;
+
+	s->profile = note_number;
+	q->bytesize = 64;
+	q->hdr.number = 4711;
+	send(s, sizeof(*q));
+	ok(rsp(s)->result == 0 && calls == before + 1, "request_with_a_number_runs_once");
+	ok(numbers_seen == 2 && numbers[0] == 4711 && !numbers[1],
+	   "its_number_is_told_before_and_its_end_after");
+	q = request(s, WH_CALL_cuMemAlloc_v2, sizeof(*q));
+	q->bytesize = 64;
+	send(s, sizeof(*q));
+	ok(rsp(s)->result == 0 && numbers_seen == 2, "request_without_one_tells_nothing");
+	s->profile = NULL;
+}
+
 /* --- Scalars, outputs, handles ---------------------------------------------------------- */
 
 static void test_outputs(struct wh_session *s)
@@ -450,9 +479,10 @@ int main(int argc, char **argv)
 	s->drv.cuGraphAddDependencies = my_add_deps;
 	s->drv.cuLaunchKernelEx = my_launch;
 	s->drv.cuCtxSetCurrent = my_set_current;
-	tap_plan(66);
+	tap_plan(69);
 	test_envelope(s);
 	test_hello(s);
+	test_numbers(s);
 	test_outputs(s);
 	test_handles(s);
 	test_context(s);
