@@ -238,7 +238,8 @@ static void test_kernel(void)
 	   "it_ran_between_call_and_wait_by_the_programs_clock");
 	ok(!reserved, "it_carries_no_address_of_the_worker");
 	e = find(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, k->correlation);
-	ok(e && e->external == 4711 && e->external_kind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+	ok(k->correlation && e && e->external == 4711 &&
+	   e->external_kind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
 	   "external_id_of_the_program_is_that_of_the_kernels_call");
 	d = find(CUPTI_ACTIVITY_KIND_DRIVER, k->correlation);
 	ok(d && d->cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel &&
@@ -265,7 +266,7 @@ static void test_many(void)
 		if (k->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
 			continue;
 		seen++;
-		unlike += !find(CUPTI_ACTIVITY_KIND_DRIVER, k->correlation);
+		unlike += !k->correlation || !find(CUPTI_ACTIVITY_KIND_DRIVER, k->correlation);
 		backwards += last && (k->start < last->start ||
 				      k->correlation <= last->correlation);
 		last = k;
