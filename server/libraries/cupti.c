@@ -6,6 +6,7 @@
  * MOST bytes. A record tells its request by the number that is pushed around each request.
  */
 #include "gen_cupti_server.h"
+#include "state/messages.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -207,7 +208,10 @@ static const struct wh_cupti_functions *functions(struct wh_session *s)
 	       l->cuptiActivityPopExternalCorrelationId && l->cuptiGetTimestamp ? l : NULL;
 }
 
-/* An error that the client cannot explain stands in the server's log, once for each kind. */
+/*
+ * An error that the client cannot explain stands in the server's log, once for each kind; 0: CUPTI
+ * does not start.
+ */
 static void say(const struct wh_cupti_functions *l, unsigned int kind, CUptiResult res)
 {
 	static uint64_t said;
@@ -218,8 +222,14 @@ static void say(const struct wh_cupti_functions *l, unsigned int kind, CUptiResu
 	said |= 1ULL << kind;
 	if (!l->cuptiGetResultString || l->cuptiGetResultString(res, &text) != CUPTI_SUCCESS)
 		text = NULL;
-	fprintf(stderr, "warn: worker: CUPTI's records of kind %u: %s (%d)\n", kind,
-		text ? text : "error", res);
+	if (!text)
+		text = "error";
+	if (kind)
+		fprintf(wh_messages(), "warn: worker: CUPTI's records of kind %u: %s (%d)\n", kind,
+			text, res);
+	else
+		fprintf(wh_messages(), "warn: worker: CUPTI does not start: %s (%d)\n", text, res);
+	fflush(wh_messages());
 }
 
 static CUptiResult change(const struct wh_cupti_functions *l, uint64_t kinds)
@@ -255,8 +265,10 @@ int32_t wh_do_whCuptiKinds(struct wh_session *s, struct wh_frame *f)
 		return CUPTI_ERROR_INVALID_OPERATION;
 	if (!kept.l) {
 		res = l->cuptiActivityRegisterCallbacks(requested, completed);
-		if (res != CUPTI_SUCCESS)
+		if (res != CUPTI_SUCCESS) {
+			say(l, 0, res);
 			return res;
+		}
 		kept.l = l;
 	}
 	res = change(l, q->kinds ? q->kinds | ALWAYS : 0);
