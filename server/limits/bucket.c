@@ -282,12 +282,14 @@ static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *
 	d->ahead = ahead(d);
 	poll_if_due(s, d->outstanding >= d->ahead);
 	wh_rank_choose(s, device, wh_sm_tokens(s, device));
+	d->refused = false;
 	if (!has_time(s, device, wh_sm_allowed(s, device)))
 		return NO_TIME;
 	old = d->rank & WH_RANK_OPEN && !d->brief && !d->guarded ? OLD_OPEN_NS : OLD_NS;
 	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > old))
 		return NO_ROOM;
-	return wh_turn_hold(s, device) ? NOTHING : NO_TURN;
+	d->refused = !wh_turn_hold(s, device);
+	return d->refused ? NO_TURN : NOTHING;
 }
 
 /*
@@ -630,16 +632,21 @@ static double left(struct wh_session *s, int device)
 
 /*
  * A higher class keeps the device for a moment although its work is done: a program that prepares
- * its next launch would wait for the lower one's work otherwise, each time.
+ * its next launch would wait for the lower one's work otherwise, each time. So does who measures
+ * what its launches take alone: others would work in each gap.
  */
 static bool lingers(const struct wh_session *s, int device)
 {
 	const struct wh_sm_state *m = s->limits.sm;
-	uint64_t now = WH_TSC();
+	const struct wh_sm_device *d = &m->device[device];
+	uint64_t now;
 
+	if (!s->limits.limit[device].sm_class && !(d->rank & WH_RANK_LONG))
+		return false;
+	now = WH_TSC();
 	return (now - m->begun < us(s, LINGER_US) ||
-		wh_gpu_now(s, now) - m->device[device].done_ns < LINGER_US * 1000.0) &&
-	       wh_turn_above(s, device);
+		wh_gpu_now(s, now) - d->done_ns < LINGER_US * 1000.0) &&
+	       (d->probed_ns > 0 || wh_turn_above(s, device));
 }
 
 static bool any_lingers(const struct wh_session *s)
@@ -647,7 +654,7 @@ static bool any_lingers(const struct wh_session *s)
 	int d;
 
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		if (s->limits.temporal & 1u << d && s->limits.limit[d].sm_class && lingers(s, d))
+		if (s->limits.temporal & 1u << d && lingers(s, d))
 			return true;
 	return false;
 }
@@ -703,7 +710,7 @@ bool wh_sm_look(struct wh_session *s)
 		busy |= m->device[d].outstanding;
 		if (m->device[d].outstanding)
 			wh_turn_keep(s, d, left(s, d));
-		else if (!s->limits.limit[d].sm_class || !lingers(s, d))
+		else if (!lingers(s, d))
 			wh_turn_release(s, d);
 	}
 	return busy;

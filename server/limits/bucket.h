@@ -99,12 +99,19 @@ struct wh_sm_device {
 	bool brief;		/* a higher class was there within the last second */
 	bool guarded;		/* for spare work: somebody with short turns was there */
 	bool crowded;		/* others were at work on the device, too */
-	bool warm;		/* the turn began a while ago */
+	bool warm;		/* nobody else has worked for a while */
+	uint64_t others;	/* changes when others have worked */
+	uint64_t others_tsc;	/* when that was seen last */
 	uint32_t company;	/* grows while others are at work on the device */
 	/* guarantee.c: work that was measured alone, and the launches in it */
 	double alone_ns, alone_launches;
+	double longer_ns;	/* so much longer than their cost were spans, which later ones pay */
 	double probed_ns;	/* what alone_ns has to gain until the probe ends; 0: none */
 	uint64_t probe_tsc;	/* when the probe began */
+	/* guarantee.c: how long others held the tenant back, beyond what is theirs */
+	double held_ns;
+	uint64_t judged_tsc;	/* up to when */
+	bool refused;		/* a launch waits for the turn since then */
 	/* under_way.c; also reads and writes the next four, and is no caller. */
 	uint64_t launching_tsc;	/* since when a launch is inside the driver; 0: none is */
 	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */
@@ -225,6 +232,8 @@ int64_t wh_rank_leak(const struct wh_device_limit *l, int64_t tokens, uint64_t n
  * meanwhile.
  */
 double wh_rank_cost(struct wh_sm_device *d, bool alone, double ns, uint32_t launches);
+/* The tenant's next launch of a row came so long after its work before that was done. */
+void wh_rank_gap(struct wh_sm_device *d, bool alone, double ns);
 
 /* bucket.c: charges the tenant for so much work of the device for this worker. */
 void wh_sm_used(struct wh_session *s, int device, double ns);

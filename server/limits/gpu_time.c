@@ -503,6 +503,8 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 	if (res != CUDA_SUCCESS || !time_of(s, c, m, &now))
 		now = wh_gpu_now(s, WH_TSC());
 	st->end = now;
+	if (m->start)
+		wh_rank_gap(d, alone, now - d->done_ns);
 	if (now > d->done_ns)
 		d->done_ns = now;
 	if (m->start) {

@@ -26,6 +26,9 @@
 #define KNOWN_NS	5e6		/* less work says nothing about the cost of launches */
 #define LEARNED_NS	200e6		/* older work counts half */
 #define BEFORE_PROBE_NS	15e6		/* a probe counts as much as all work before it */
+#define GAP_NS		300e3		/* a longer pause is none between two launches of a row */
+#define SLICES_NS	4e6		/* it may wait for so long until the device works for it */
+#define LONGER_NS	40e6		/* so much of spans' length pays for later ones at most */
 
 /* The most that a guarantee keeps of unused time. */
 static int64_t most_kept(const struct wh_device_limit *l)
@@ -72,6 +75,21 @@ static void scale(struct wh_sm_device *d, double most)
 	d->alone_ns = most;
 }
 
+/*
+ * Returns the part of a cost that the span and those before it cover. The device slices the time: a
+ * span in which others had the device is long, and the next one, which has all of the device, may
+ * be shorter than as many launches take alone. Only together are they as long as their cost.
+ */
+static double covered(struct wh_sm_device *d, double ns, double cost)
+{
+	double most = ns + d->longer_ns, longer;
+
+	cost = cost < most ? cost : most;
+	longer = most - cost;
+	d->longer_ns = longer < LONGER_NS ? longer : LONGER_NS;
+	return cost;
+}
+
 double wh_rank_cost(struct wh_sm_device *d, bool alone, double ns, uint32_t launches)
 {
 	double cost, least = alone ? ns / 2 : 0;
@@ -88,8 +106,20 @@ double wh_rank_cost(struct wh_sm_device *d, bool alone, double ns, uint32_t laun
 	if (!known(d))
 		return ns;
 	cost = d->alone_ns / d->alone_launches * launches;
-	cost = cost > least ? cost : least;
-	return cost < ns ? cost : ns;
+	return covered(d, ns, cost > least ? cost : least);
+}
+
+void wh_rank_gap(struct wh_sm_device *d, bool alone, double ns)
+{
+	if (!d->open || ns <= 0)
+		return;
+	/* In company it may have waited for its slice of the device. */
+	d->longer_ns += ns < SLICES_NS ? ns : SLICES_NS;
+	d->longer_ns = d->longer_ns < LONGER_NS ? d->longer_ns : LONGER_NS;
+	if (!alone || !d->warm || d->alone_launches <= 0 || ns >= GAP_NS)
+		return;
+	d->alone_ns += ns;
+	d->probed_ns -= ns < d->probed_ns ? ns : d->probed_ns;
 }
 
 /* True in one worker of the tenant at a time, so that probes stay rare however many there are. */
@@ -126,12 +156,31 @@ static bool probes(struct wh_session *s, struct wh_sm_device *d, int device)
 
 /* --- Claims -------------------------------------------------------------------------------- */
 
+/*
+ * For how long others have held the tenant back beyond what its guarantee leaves them. A program
+ * that is busy on its CPU does not use all of its guarantee, however seldom it waits.
+ */
+static double held_back(struct wh_session *s, struct wh_sm_device *d,
+			const struct wh_device_limit *l)
+{
+	uint64_t now = s->limits.sm->entered, since = d->judged_tsc ? d->judged_tsc : now;
+	double ns = (double)(int64_t)(now - since) * 1000.0 / s->tsc_per_us;
+	double most = (double)most_kept(l);
+
+	d->judged_tsc = now;
+	d->held_ns += (d->refused ? ns : 0) - ns * (100 - l->sm_percent) / 100;
+	d->held_ns = d->held_ns < 0 ? 0 : d->held_ns < most ? d->held_ns : most;
+	return d->held_ns;
+}
+
 /* Lower classes that wait for half of what they can save up go first. */
-static uint8_t late(const struct wh_sm_device *d, const struct wh_device_limit *l, int64_t tokens)
+static uint8_t late(struct wh_session *s, struct wh_sm_device *d, const struct wh_device_limit *l,
+		    int64_t tokens)
 {
 	int64_t level = most_kept(l) / (d->rank & WH_RANK_LATE ? 4 : 2);
+	double held = held_back(s, d, l);
 
-	return tokens >= level ? WH_RANK_LATE : 0;
+	return tokens >= level && held >= (double)level ? WH_RANK_LATE : 0;
 }
 
 void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
@@ -150,6 +199,6 @@ void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
 	if (!d->firm)
 		rank |= d->open ? WH_RANK_SPARE | WH_RANK_OPEN : WH_RANK_SPARE;
 	else if (d->open)
-		rank |= WH_RANK_LONG;
-	d->rank = rank | late(d, l, tokens);
+		rank |= d->probed_ns > 0 ? WH_RANK_LONG : WH_RANK_LONG | WH_RANK_OPEN;
+	d->rank = rank | late(s, d, l, tokens);
 }

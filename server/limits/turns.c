@@ -250,10 +250,11 @@ static int before(struct rank a, struct rank b)
 	return (more > 0 ? b : a).bits & WH_RANK_LATE ? -more : more;
 }
 
-/* May both work at the same time? */
+/* May both work at the same time? All who are within their guarantee, or all who are beyond it. */
 static bool together(struct rank a, struct rank b)
 {
-	return a.bits & b.bits & WH_RANK_OPEN && a.class == b.class;
+	return a.bits & b.bits & WH_RANK_OPEN && !((a.bits ^ b.bits) & WH_RANK_SPARE) &&
+	       a.class == b.class;
 }
 
 /*
@@ -452,6 +453,7 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 	struct rank mine = own_rank(s, device), rank;
 	struct wh_turns *v = s->limits.turns;
 	const struct wh_turn *t;
+	uint64_t others = 0;
 	unsigned int i;
 	bool spare = mine.bits & WH_RANK_SPARE;
 
@@ -461,6 +463,8 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 		rank = rank_of(v, i, device);
 		d->ranked |= rank.bits & WH_RANK_SPARE || rank.class != mine.class;
 		d->crowded |= has_device(t, now);
+		/* Who only waits renews its claim, too. */
+		others += waits(s, t, now) ? 0 : load(&t->renewed_tsc);
 		if (!believed(s, i, device))
 			continue;
 		d->brief |= rank.class > mine.class && is_recent(s, t, now);
@@ -472,7 +476,11 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 	/* Who is late does not give way. */
 	d->brief &= !(mine.bits & WH_RANK_LATE);
 	d->company += d->crowded;
-	d->warm = now - d->acquired_tsc >= us(s, WARM_US);
+	/* A turn that was given up in a pause of the program goes on if nobody took it meanwhile. */
+	if (d->crowded || others != d->others)
+		d->others_tsc = now;
+	d->others = others;
+	d->warm = now - d->others_tsc >= us(s, WARM_US);
 }
 
 void wh_turn_look(struct wh_session *s, int device)
@@ -529,7 +537,7 @@ static void publish(struct wh_session *s, struct wh_turn *t, int device)
 
 	if (had == rank)
 		return;
-	if (had & WH_RANK_OPEN && !(rank & WH_RANK_OPEN))
+	if (had & WH_RANK_OPEN && (!(rank & WH_RANK_OPEN) || (had ^ rank) & WH_RANK_SPARE))
 		store(&t->since_tsc, 0);
 	__atomic_store_n(word, rank, __ATOMIC_RELEASE);
 }
@@ -647,7 +655,7 @@ bool wh_turn_above(const struct wh_session *s, int device)
 		rank = rank_of(v, i, device);
 		/* It may be busy with its work, and stop for us. */
 		if ((waits(s, t, now) || has_device(t, now)) && before(mine, rank) > 0 &&
-		    rank.class < mine.class)
+		    (rank.class < mine.class || mine.bits & WH_RANK_LONG))
 			return true;
 	}
 	return false;
