@@ -97,12 +97,17 @@ static void setup(void)
 			note_call(gen_call_names[i].call, gen_call_names[i].name);
 }
 
-/* Of several versions the newest one is the function's. */
+/*
+ * Of several versions the newest one is the function's. What the compiler's code for <<<>>> calls,
+ * such as __cudaLaunchKernel, is the function of that name.
+ */
 uint32_t cu_runtime_cbid(const char *name)
 {
 	size_t low = 0, high = COUNT(by_name), mid;
 
 	pthread_once(&once, setup);
+	if (!strncmp(name, "__", 2))
+		name += 2;
 	while (low < high) {
 		mid = (low + high) / 2;
 		if (strcmp(by_name[mid].name, name) <= 0)

@@ -326,6 +326,32 @@ static void test_pieces(void)
 	free(from);
 }
 
+/* The compiler's code launches by a function that no header declares. */
+static void test_launch_of_the_compilers_code(void *lib)
+{
+	struct dims { unsigned int x, y, z; } one = { 1, 1, 1 };
+	int (*load)(void **, const void *, void *, void *, int, void *, void *, int);
+	int (*get)(void **, void *, const char *);
+	int (*run)(void *, struct dims, struct dims, void **, size_t, CUstream);
+	void *args[] = { &memory }, *library, *kernel;
+	const struct record *k, *r;
+	const char *name = "";
+
+	*(void **)&load = dlsym(lib, "cudaLibraryLoadData");
+	*(void **)&get = dlsym(lib, "cudaLibraryGetKernel");
+	*(void **)&run = dlsym(lib, "__cudaLaunchKernel");
+	records = 0;
+	ok(load && get && run && !load(&library, ptx, NULL, NULL, 0, NULL, NULL, 0) &&
+	   !get(&kernel, library, "add_one") && !run(kernel, one, one, args, 0, NULL),
+	   "compilers_code_launches");
+	cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	k = find(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0);
+	r = k ? find(CUPTI_ACTIVITY_KIND_RUNTIME, k->correlation) : NULL;
+	if (r)
+		cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, r->cbid, &name);
+	ok(!strncmp(name, "cudaLaunchKernel_v", 18), "it_has_the_name_of_the_launch");
+}
+
 static void test_runtime(void)
 {
 	void *lib = dlopen("libcudart.so.13", RTLD_NOW);
@@ -354,6 +380,7 @@ static void test_runtime(void)
 	ok(m && !find(CUPTI_ACTIVITY_KIND_DRIVER, m->correlation),
 	   "what_the_runtime_calls_is_no_call_of_its_own");
 	ok_eq(count(CUPTI_ACTIVITY_KIND_RUNTIME), 2, "each_call_of_the_runtime_is_there_once");
+	test_launch_of_the_compilers_code(lib);
 }
 
 static void test_end(void)
