@@ -285,7 +285,8 @@ static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *
 	d->refused = false;
 	if (!has_time(s, device, wh_sm_allowed(s, device)))
 		return NO_TIME;
-	old = d->rank & WH_RANK_OPEN && !d->brief && !d->guarded ? OLD_OPEN_NS : OLD_NS;
+	old = d->rank & (WH_RANK_OPEN | WH_RANK_PEER) && !d->brief && !d->guarded ?
+	      OLD_OPEN_NS : OLD_NS;
 	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > old))
 		return NO_ROOM;
 	d->refused = !wh_turn_hold(s, device);
@@ -632,8 +633,9 @@ static double left(struct wh_session *s, int device)
 
 /*
  * A higher class keeps the device for a moment although its work is done: a program that prepares
- * its next launch would wait for the lower one's work otherwise, each time. So does who measures
- * what its launches take alone: others would work in each gap.
+ * its next launch would wait for the lower one's work otherwise, each time. So does who is owed
+ * time without a ceiling: it would get the device back later than it loses it, and be owed time for
+ * ever. And in a probe others would work in each pause.
  */
 static bool lingers(const struct wh_session *s, int device)
 {

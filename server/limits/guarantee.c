@@ -10,7 +10,12 @@
  * the others' work. So work in company costs what as many launches took when the tenant was alone
  * on the device; this is also how far it got of what it would have got alone, which is what the
  * guarantee is of. The mean of launches that were measured alone is learned whenever the tenant
- * works alone, and by a short probe now and then.
+ * works alone, and by a short probe now and then. It has the pauses between launches of a row in
+ * it, in which the device waits for the program.
+ *
+ * Tenants without a ceiling that are owed time stop those that are not, and work beside each other.
+ * If each of them had the device alone in its turn, programs that leave pauses would together make
+ * no more than one does. Then they would be owed time for ever.
  *
  * A program that makes its launches cheap while it is alone is charged too little in company. It
  * gets more of what is left then. The others still get their guarantee: by their own books, which
@@ -199,6 +204,6 @@ void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
 	if (!d->firm)
 		rank |= d->open ? WH_RANK_SPARE | WH_RANK_OPEN : WH_RANK_SPARE;
 	else if (d->open)
-		rank |= d->probed_ns > 0 ? WH_RANK_LONG : WH_RANK_LONG | WH_RANK_OPEN;
+		rank |= d->probed_ns > 0 ? WH_RANK_LONG : WH_RANK_LONG | WH_RANK_PEER;
 	d->rank = rank | late(s, d, l, tokens);
 }

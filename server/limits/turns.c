@@ -253,8 +253,7 @@ static int before(struct rank a, struct rank b)
 /* May both work at the same time? All who are within their guarantee, or all who are beyond it. */
 static bool together(struct rank a, struct rank b)
 {
-	return a.bits & b.bits & WH_RANK_OPEN && !((a.bits ^ b.bits) & WH_RANK_SPARE) &&
-	       a.class == b.class;
+	return a.bits & b.bits & (WH_RANK_OPEN | WH_RANK_PEER) && a.class == b.class;
 }
 
 /*
@@ -476,7 +475,7 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 	/* Who is late does not give way. */
 	d->brief &= !(mine.bits & WH_RANK_LATE);
 	d->company += d->crowded;
-	/* A turn that was given up in a pause of the program goes on if nobody took it meanwhile. */
+	/* A turn that was given up in a pause goes on if nobody took the device meanwhile. */
 	if (d->crowded || others != d->others)
 		d->others_tsc = now;
 	d->others = others;
@@ -537,7 +536,7 @@ static void publish(struct wh_session *s, struct wh_turn *t, int device)
 
 	if (had == rank)
 		return;
-	if (had & WH_RANK_OPEN && (!(rank & WH_RANK_OPEN) || (had ^ rank) & WH_RANK_SPARE))
+	if (had & ~rank & (WH_RANK_OPEN | WH_RANK_PEER))
 		store(&t->since_tsc, 0);
 	__atomic_store_n(word, rank, __ATOMIC_RELEASE);
 }

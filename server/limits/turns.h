@@ -45,7 +45,10 @@ bool wh_turn_contested(struct wh_session *s, int device);
 bool wh_turn_awaited(const struct wh_session *s, int device);
 /* The same for a tenant that goes first, whatever is left of the turn. */
 bool wh_turn_owed(const struct wh_session *s, int device);
-/* Has this worker the device, and does a lower class want it that would not go first? */
+/*
+ * Has this worker the device, and does somebody want it who would not go first: a lower class, or,
+ * if this one works for long within its guarantee, one that is beyond it?
+ */
 bool wh_turn_above(const struct wh_session *s, int device);
 /* Looks who else is at work on the device, for wh_sm_device.crowded. */
 void wh_turn_look(struct wh_session *s, int device);

@@ -330,6 +330,7 @@ struct wh_turn {
 #define WH_RANK_OPEN	0x08u	/* with SPARE: others that are open may work at the same time */
 #define WH_RANK_LATE	0x10u	/* it waits for so long that higher classes do not go first */
 #define WH_RANK_LONG	0x20u	/* within its guarantee, for long turns: it has no ceiling */
+#define WH_RANK_PEER	0x40u	/* with LONG: others that are so may work at the same time */
 
 struct wh_seat {
 	uint64_t magic;
