@@ -7,6 +7,9 @@
 static double now_ns, device_ns;
 static struct sim_process process[SIM_PROCESSES];
 static int current;
+/* With slices: whose one it is (-1: nobody's), its end, and what is left of the change to it. */
+static double slice_ns, change_ns, slice_end, changing;
+static int sliced = -1;
 uint64_t sim_event_calls;
 const double sim_clock_ns = SIM_CLOCK_NS;
 
@@ -35,7 +38,8 @@ void sim_reset(void)
 			free(process[i].stream[k].item);
 		process[i] = (struct sim_process) { .used_ns = 0 };
 	}
-	now_ns = device_ns = 0;
+	now_ns = device_ns = slice_ns = slice_end = changing = 0;
+	sliced = -1;
 	sim_event_calls = 0;
 }
 
@@ -79,48 +83,110 @@ static int works(struct sim_process *p)
 	return kernels;
 }
 
-/* Returns the time until a kernel ends, when `busy` processes share the device. */
-static double next_end(int busy, double most)
+/* Returns the time until a kernel of the process ends, when `busy` of them share the device. */
+static double left_of(struct sim_process *p, int busy, double most)
 {
 	struct sim_item *it;
-	int i, k;
+	int k;
+
+	for (k = 0; k < SIM_STREAMS; k++) {
+		it = head(&p->stream[k]);
+		if (it && it->left * busy < most)
+			most = it->left * busy;
+	}
+	return most;
+}
+
+static double next_end(int busy, double most)
+{
+	int i;
 
 	for (i = 0; i < SIM_PROCESSES; i++)
-		for (k = 0; k < SIM_STREAMS; k++) {
-			it = head(&process[i].stream[k]);
-			if (it && it->left * busy < most)
-				most = it->left * busy;
-		}
+		most = left_of(&process[i], busy, most);
 	return most;
+}
+
+/* The process works for so long until device_ns. */
+static void work(struct sim_process *p, double ns)
+{
+	struct sim_item *it;
+	int k;
+
+	if (works(p))
+		p->used_ns += ns;
+	for (k = 0; k < SIM_STREAMS; k++) {
+		it = head(&p->stream[k]);
+		if (!it)
+			continue;
+		it->left -= ns;
+		if (it->left >= 1e-3)
+			continue;
+		if (!it->event)
+			p->done_ns = device_ns;
+		finish(&p->stream[k]);
+	}
 }
 
 static void step(double ns, int busy)
 {
-	struct sim_item *it;
-	int i, k;
+	int i;
 
 	device_ns += ns;
-	for (i = 0; i < SIM_PROCESSES; i++) {
-		if (works(&process[i]))
-			process[i].used_ns += ns / busy;
-		for (k = 0; k < SIM_STREAMS; k++) {
-			it = head(&process[i].stream[k]);
-			if (!it)
-				continue;
-			it->left -= ns / busy;
-			if (it->left >= 1e-3)
-				continue;
-			if (!it->event)
-				process[i].done_ns = device_ns;
-			finish(&process[i].stream[k]);
-		}
+	for (i = 0; i < SIM_PROCESSES; i++)
+		work(&process[i], ns / busy);
+}
+
+/* Gives the device to the next process that has work. False: none has. */
+static bool next_slice(void)
+{
+	int i, n;
+
+	for (n = 1; n <= SIM_PROCESSES; n++) {
+		i = (sliced + n) % SIM_PROCESSES;
+		if (!is_busy(&process[i]))
+			continue;
+		changing = i == sliced ? 0 : change_ns;
+		slice_end = device_ns + changing + slice_ns;
+		sliced = i;
+		return true;
 	}
+	return false;
+}
+
+static void run_slices(void)
+{
+	double ns, end;
+
+	while (device_ns < now_ns) {
+		if ((sliced < 0 || device_ns >= slice_end - 1e-3 || !is_busy(&process[sliced])) &&
+		    !next_slice()) {
+			device_ns = now_ns;
+			return;
+		}
+		end = now_ns < slice_end ? now_ns : slice_end;
+		ns = changing < end - device_ns ? changing : end - device_ns;
+		changing -= ns;
+		device_ns += ns;
+		ns = left_of(&process[sliced], 1, end - device_ns);
+		device_ns += ns;
+		work(&process[sliced], ns);
+	}
+}
+
+void sim_slices(double ns, double ns_between)
+{
+	slice_ns = ns;
+	change_ns = ns_between;
 }
 
 static void run_device(void)
 {
 	int i, busy;
 
+	if (slice_ns > 0) {
+		run_slices();
+		return;
+	}
 	while (device_ns < now_ns) {
 		for (i = busy = 0; i < SIM_PROCESSES; i++)
 			busy += is_busy(&process[i]);

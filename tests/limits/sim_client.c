@@ -146,13 +146,15 @@ static void look_after(struct client *c)
 /* The client does something in @ns nanoseconds. */
 static void go_on(struct client *c, double ns)
 {
+	double after = c->watched ? IDLE_STEP_NS : IDLE_NS;
+
 	c->next = sim_now() + ns;
-	if (!c->shm || !c->s.limits.temporal || ns <= IDLE_NS)
+	if (!c->shm || !c->s.limits.temporal || ns <= after)
 		return;
 	c->idle = true;
 	c->resume = c->next;
 	c->idle_end = sim_now() + IDLE_MOST_NS;
-	c->next = sim_now() + IDLE_NS;
+	c->next = sim_now() + after;
 }
 
 /* Returns the time of a launch besides the time in the engine. */
@@ -203,6 +205,8 @@ static void launched(struct client *c)
 		c->unseen += c->unseen < POSTS;
 	c->launched++;
 	c->tried = 0;
+	if (c->calls && c->launched % c->calls == 0 && c->s.limits.temporal)
+		wh_sm_other_call(&c->s);
 	go_on(c, (c->pause ? c->pause(c, c->launched - 1) : 0) +
 		 (c->shm && c->launched % HICCUP_LAUNCHES == 0 ? HICCUP_NS : 0));
 	c->waiting = c->sync;

@@ -25,6 +25,8 @@ struct client {
 	double ns;			/* for fixed() */
 	double (*pause)(struct client *c, uint64_t n);	/* after launch n; NULL: none */
 	bool sync;			/* waits for each kernel */
+	unsigned int calls;		/* it makes another call after so many launches; 0: none */
+	bool watched;			/* another thread of its worker looks in each pause */
 	double rest;			/* what it does after such a wait takes so long */
 	bool stop;
 	bool waiting;

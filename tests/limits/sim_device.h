@@ -47,6 +47,11 @@ extern uint64_t sim_event_calls;
 extern CUstream sim_capturing;		/* the stream that is being captured */
 
 void sim_reset(void);
+/*
+ * Until the next reset the device gives each process that has work such a slice of time in turn, as
+ * a GPU does, and works for nobody for so long between those of two.
+ */
+void sim_slices(double ns, double ns_between);
 double sim_now(void);
 void sim_advance_to(double ns);
 /* Chooses the process that makes the next calls. */
