@@ -105,6 +105,7 @@ struct wh_sm_device {
 	uint32_t company;	/* grows while others are at work on the device */
 	/* guarantee.c: work that was measured alone, and the launches in it */
 	double alone_ns, alone_launches;
+	double pauses_ns;	/* what of alone_ns were pauses of the program */
 	double longer_ns;	/* spans were so much longer than their cost; pays for later ones */
 	double probed_ns;	/* what alone_ns has to gain until the probe ends; 0: none */
 	uint64_t probe_tsc;	/* when the probe began */

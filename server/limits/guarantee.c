@@ -13,9 +13,10 @@
  * works alone, and by a short probe now and then. It has the pauses between launches of a row in
  * it, in which the device waits for the program.
  *
- * Tenants without a ceiling that are owed time stop those that are not, and work beside each other.
- * If each of them had the device alone in its turn, programs that leave pauses would together make
- * no more than one does. Then they would be owed time for ever.
+ * Tenants without a ceiling that are owed time stop those that are not. Programs among them that
+ * leave pauses work beside each other. If each of them had the device alone in its turn, they would
+ * together make no more than one does, and be owed time for ever. Those that fill the device have
+ * it alone: to change between processes takes the device time.
  *
  * A program that makes its launches cheap while it is alone is charged too little in company. It
  * gets more of what is left then. The others still get their guarantee: by their own books, which
@@ -77,6 +78,7 @@ static void scale(struct wh_sm_device *d, double most)
 	if (d->alone_ns <= most)
 		return;
 	d->alone_launches *= most / d->alone_ns;
+	d->pauses_ns *= most / d->alone_ns;
 	d->alone_ns = most;
 }
 
@@ -124,7 +126,14 @@ void wh_rank_gap(struct wh_sm_device *d, bool alone, double ns)
 	if (!alone || !d->warm || d->alone_launches <= 0 || ns >= GAP_NS)
 		return;
 	d->alone_ns += ns;
+	d->pauses_ns += ns;
 	d->probed_ns -= ns < d->probed_ns ? ns : d->probed_ns;
+}
+
+/* Does the program alone leave so much of the device that others should work beside it? */
+static bool leaves_pauses(const struct wh_sm_device *d)
+{
+	return known(d) && d->pauses_ns > d->alone_ns / 16;
 }
 
 /* True in one worker of the tenant at a time, so that probes stay rare however many there are. */
@@ -204,6 +213,7 @@ void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
 	if (!d->firm)
 		rank |= d->open ? WH_RANK_SPARE | WH_RANK_OPEN : WH_RANK_SPARE;
 	else if (d->open)
-		rank |= d->probed_ns > 0 ? WH_RANK_LONG : WH_RANK_LONG | WH_RANK_PEER;
+		rank |= d->probed_ns <= 0 && leaves_pauses(d) ? WH_RANK_LONG | WH_RANK_PEER :
+								 WH_RANK_LONG;
 	d->rank = rank | late(s, d, l, tokens);
 }

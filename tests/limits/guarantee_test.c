@@ -164,6 +164,7 @@ static void test_slices(void)
 	is_kept(1e4, 0, true, 0.9, "nor_do_they_lose_it_where_a_second_thread_sees_each_pause");
 	is_kept(1e4, 3, true, 0.8, "with_other_calls_between_their_launches_they_make_0.8_of_it");
 	is_kept(3e3, 3, true, 0.8, "also_where_the_device_has_little_to_do_for_each");
+	is_kept(4e4, 256, false, 0.9, "and_each_that_fills_the_device_has_its_guarantee");
 }
 
 /* --- Programs that fill the device -------------------------------------------------------- */
@@ -509,7 +510,7 @@ static void test_lies(void)
 
 int main(void)
 {
-	tap_plan(2 + 4 + 1 + 7 + 5 + 3 + 6 + 1);
+	tap_plan(2 + 5 + 1 + 7 + 5 + 3 + 6 + 1);
 	test_gaps();
 	test_slices();
 	test_full();
