@@ -358,16 +358,36 @@ static bool stay(struct job *j)
 	return false;
 }
 
+/* What workers are charged for is their own word: one that says less may find no room. */
+static bool has_room(struct job *j)
+{
+	uint64_t need[WH_TENANT_DEVICES] = { 0 };
+	const struct wh_worker_usage *u;
+	unsigned int i, d;
+
+	for (i = 0; i < j->n; i++) {
+		u = &j->usage->worker[j->worker[i].account];
+		if (state_of(j, i) != CU_PROCESS_STATE_CHECKPOINTED)
+			continue;
+		for (d = 0; d < WH_TENANT_DEVICES; d++)
+			need[d] += __atomic_load_n(&u->device[d].memory, __ATOMIC_RELAXED);
+	}
+	if (wh_device_room(j->o, need, j->r->text, sizeof(j->r->text)))
+		return true;
+	j->r->code = CUDA_ERROR_OUT_OF_MEMORY;
+	return false;
+}
+
 /* Nobody goes on before all have their memory. */
 static bool resume(struct job *j)
 {
-	return bring_all(j, false) ? let_all_go(j) : stay(j);
+	return has_room(j) && bring_all(j, false) ? let_all_go(j) : stay(j);
 }
 
 /* All workers come to the other device, or go back to the old one. */
 static bool move(struct job *j)
 {
-	j->r->moved = bring_all(j, true);
+	j->r->moved = has_room(j) && bring_all(j, true);
 	if (j->r->moved)
 		return let_all_go(j) || stay(j);
 	if (!bring_all(j, false) || j->o->stays || !let_all_go(j))

@@ -260,7 +260,7 @@ enum {
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE,
 	OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_RESULT,
-	OPT_SWAP, OPT_PLACES, OPT_STAYS, OPT_PAGE_OUT,
+	OPT_SWAP, OPT_PLACES, OPT_STAYS, OPT_PAGE_OUT, OPT_UUIDS,
 	 OPT_RESUME, OPT_RESUMES,
 	OPT_KEEP, OPT_SCOPE, OPT_BEHIND,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
@@ -319,6 +319,7 @@ static const struct option table[] = {
 	{ "places", required_argument, NULL, OPT_PLACES },
 	{ "stays", no_argument, NULL, OPT_STAYS },
 	{ "page-out", no_argument, NULL, OPT_PAGE_OUT },
+	{ "uuids", required_argument, NULL, OPT_UUIDS },
 	{ 0 },
 };
 
@@ -482,6 +483,7 @@ static void set(int c)
 	case OPT_PLACES:	opt.checkpoint.places = number("--places", optarg, INT_MAX); break;
 	case OPT_STAYS:		opt.checkpoint.stays = true; break;
 	case OPT_PAGE_OUT:	opt.checkpoint.page_out = true; break;
+	case OPT_UUIDS:		opt.checkpoint.uuids = optarg; break;
 	case OPT_RESULT:	opt.checkpoint.result = number("--result", optarg, INT_MAX); break;
 	}
 }
@@ -655,6 +657,7 @@ int main(int argc, char **argv)
 		return wh_versions_main(wh_server.backend, opt.worker.protect, 3);
 	case CHECKPOINT:
 		opt.checkpoint.backend = wh_server.backend;
+		opt.checkpoint.nvml = wh_server.nvml;
 		opt.checkpoint.parent = opt.worker.parent;
 		opt.checkpoint.usage = opt.worker.tenant.usage;
 		return wh_checkpoint_main(&opt.checkpoint);

@@ -82,6 +82,23 @@ static const char *passed(int fd)
 	return digits(fd);
 }
 
+/* Where the memory of each of the workers' devices comes back, as UUIDs. */
+static void list_devices(const struct wh_tenant *t, bool moves,
+			 char out[WH_TENANT_DEVICES * WH_UUID])
+{
+	int place, from = t->suspend.move.from, to = t->suspend.move.to;
+	unsigned int d;
+	size_t n = 0;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		place = (int)wh_device_place(t->file.limits, d);
+		if (moves && (place == from || place == to))
+			place = place == from ? to : from;
+		n += (size_t)snprintf(out + n, WH_UUID, "%.*s%s", WH_UUID - 2, wh_server.device[place].uuid,
+				      d < WH_TENANT_DEVICES - 1 ? "," : "");
+	}
+}
+
 __attribute__((noreturn))
 static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned int wait_ms,
 		int result)
@@ -89,7 +106,7 @@ static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned 
 	static const char *const names[] = {
 		[WH_JOB_SUSPEND] = "suspend", [WH_JOB_RESUME] = "resume", [WH_JOB_MOVE] = "move",
 	};
-	char workers[WH_TENANT_WORKERS * 16], swap[16];
+	char workers[WH_TENANT_WORKERS * 16], swap[16], uuids[WH_TENANT_DEVICES * WH_UUID];
 	bool moves = t->suspend.move.on && job != WH_JOB_SUSPEND;
 	bool pages = t->suspend.page_out && job == WH_JOB_SUSPEND;
 
@@ -97,11 +114,13 @@ static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned 
 	wh_close_in_child();
 	wh_environment_in_child();
 	list_workers(t, workers, sizeof(workers));
+	list_devices(t, job == WH_JOB_MOVE, uuids);
 	snprintf(swap, sizeof(swap), "%d:%d", t->suspend.move.from, t->suspend.move.to);
 	execl(wh_server.self, "wormhole-checkpoint", "--checkpoint", names[job],
 	      "--backend", wh_server.backend, "--workers", workers,
 	      "--suspension", digits((long)t->suspend.number), "--wait", digits((long)wait_ms),
 	      "--parent", digits(wh_monitor_pid()), "--tenant-usage", passed(t->file.usage_fd),
+	      "--uuids", uuids, "--nvml", wh_server.nvml ? wh_server.nvml : "",
 	      "--result", passed(result), moves ? "--swap" : pages ? "--page-out" : NULL,
 	      moves ? swap : NULL,
 	      "--places", passed(t->suspend.move.places), t->suspend.move.stays ? "--stays" : NULL,

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "state/devices.h"
+#include "tenant/tenant.h"
 
 struct wh_tenant;
 
@@ -39,6 +40,9 @@ struct wh_checkpoint {
 	int places;		/* descriptor: a byte for each worker, WH_PLACE_* */
 	bool stays;		/* a move that fails leaves the tenant suspended */
 	bool page_out;		/* what is suspended goes to the machine's swap */
+	/* of what comes back: its devices, "UUID,UUID", by the workers' numbers */
+	const char *uuids;
+	const char *nvml;	/* NULL or "": the driver's own; "none": nobody asks it */
 };
 
 /* Where a worker is. `TO': the driver has been asked, and who asked it has not heard the answer. */
@@ -57,6 +61,16 @@ struct wh_checkpoint_result {
 
 /* Returns the exit status. */
 int wh_checkpoint_main(const struct wh_checkpoint *o);
+
+/* --- device_room.c ------------------------------------------------------------------------ */
+
+/*
+ * Does NVML say that each device, by the workers' numbers, has so many bytes free? False with one
+ * line in `why'. True also where there is no NVML, or it does not know the device. It is for
+ * checkpoint.c.
+ */
+bool wh_device_room(const struct wh_checkpoint *o, const uint64_t need[WH_TENANT_DEVICES],
+		    char *why, size_t size);
 
 /* --- page_out.c --------------------------------------------------------------------------- */
 

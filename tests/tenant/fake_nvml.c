@@ -3,7 +3,8 @@
  * Stands in for libnvidia-ml.so.1 with one device, which FAKE_NVML_UUID names. The file
  * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every call. A
  * process that has a primary context of the driver FAKE_NVML_DRIVER holds FAKE_NVML_CONTEXT bytes
- * besides. If the file FAKE_NVML_CRASH exists, the process dies. The device has 5 GiB in use, 61
+ * besides. If the file FAKE_NVML_CRASH exists, the process dies. The device has 8 GiB, of which 3
+ * are free, or as many bytes as the file FAKE_NVML_FREE says. It has 61
  * degrees and 123.456 W, 3 errors that were corrected and 1 that was not.
  */
 #include <cuda.h>
@@ -117,8 +118,17 @@ int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_sample *s, uint32
 
 int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 {
+	const char *name = getenv("FAKE_NVML_FREE");
+	FILE *f = name ? fopen(name, "re") : NULL;
+	unsigned long long free = 3ull << 30;
+
 	(void)d;
-	*m = (struct nvml_memory){ .total = 8ull << 30, .free = 3ull << 30, .used = 5ull << 30 };
+	if (f) {
+		if (fscanf(f, "%llu", &free) != 1)
+			free = 0;
+		fclose(f);
+	}
+	*m = (struct nvml_memory){ .total = 8ull << 30, .free = free, .used = (8ull << 30) - free };
 	return NVML_OK;
 }
 

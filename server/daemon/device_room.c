@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Has a device room for what is to come back to it? A restoration that finds none in the middle
+ * seems to leave on the device what it has taken until then (NVIDIA's driver 580 on an H200:
+ * bench/RESULTS-shares.md), so it is not asked for. What somebody takes between this look and the
+ * restoration is not seen.
+ */
+#include "daemon/suspend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "figures/nvml.h"
+#include "tenant/plan.h"
+
+/* What the driver rounds up, and keeps beside what is charged. */
+#define BESIDE	(8ULL << 20)
+
+/* Copies UUID number `d` of the list; false: it has none. */
+static bool take_uuid(const char *list, unsigned int d, char out[WH_UUID])
+{
+	size_t n;
+
+	for (; list && *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		if (d--)
+			continue;
+		snprintf(out, WH_UUID, "%.*s", (int)n, list);
+		return *out;
+	}
+	return false;
+}
+
+static bool free_of(const struct nvml *nvml, const char *uuid, uint64_t *bytes)
+{
+	struct nvml_memory memory;
+	uint32_t i, n = 0;
+	char name[WH_UUID];
+	nvml_device device;
+
+	if (nvml->count(&n) != NVML_OK)
+		return false;
+	for (i = 0; i < n; i++) {
+		if (nvml->handle(i, &device) != NVML_OK ||
+		    nvml->uuid(device, name, sizeof(name)) != NVML_OK || strcmp(name, uuid))
+			continue;
+		if (nvml->memory(device, &memory) != NVML_OK)
+			return false;
+		*bytes = memory.free;
+		return true;
+	}
+	return false;
+}
+
+bool wh_device_room(const struct wh_checkpoint *o, const uint64_t need[WH_TENANT_DEVICES],
+		    char *why, size_t size)
+{
+	const char *library = o->nvml && *o->nvml ? o->nvml : NULL;
+	char uuid[WH_UUID], err[300];
+	struct nvml nvml;
+	uint64_t bytes;
+	unsigned int d;
+
+	if (library && !strcmp(library, "none"))
+		return true;
+	if (!wh_nvml_load(&nvml, library, o->backend, err, sizeof(err)) || !nvml.memory ||
+	    nvml.init() != NVML_OK)
+		return true;
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		if (!need[d] || !take_uuid(o->uuids, d, uuid) || !free_of(&nvml, uuid, &bytes) ||
+		    bytes >= need[d] + BESIDE)
+			continue;
+		snprintf(why, size, "device %s has too little memory: %llu MiB are to come back, and %llu MiB are free; "
+			 "suspend or end what is there", uuid, (unsigned long long)(need[d] >> 20),
+			 (unsigned long long)(bytes >> 20));
+		return false;
+	}
+	return true;
+}
