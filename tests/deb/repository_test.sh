@@ -24,7 +24,7 @@ like without_gpg_its_package_is_named "$(PATH=/nowhere /bin/sh "$top/packaging/a
 like without_a_key_there_is_none "$(repository)" "KEY= is missing"
 like nor_with_one_that_gpg_has_not "$(repository KEY=nobody)" "KEY='nobody': gpg has no such secret key"
 gpg --batch --quiet --passphrase '' --quick-generate-key 'admin <admin@example.org>' 2>"$tmp/log"
-like one_command_makes_it "$(repository KEY=admin@example.org)" "/srv/wormhole: 7 packages, signed"
+like one_command_makes_it "$(repository KEY=admin@example.org)" "/srv/wormhole: 8 packages, signed"
 # The machine sees the folder by another name.
 mkdir -p "$root/etc/apt/keyrings"
 cp "$root/srv/wormhole/wormhole.asc" "$root/etc/apt/keyrings/"
@@ -33,7 +33,7 @@ is apt_takes_it "$(update)" ""
 out=$(inside 'cd /; apt-get install -y wormhole-host')
 like and_installs_by_name "$? $out" "^Setting up wormhole-libraries"
 inside 'dpkg -P wormhole-host wormhole-libraries' >"$tmp/log"
-like another_run_keeps_it_current "$(repository KEY=admin@example.org)" "7 packages, signed"
+like another_run_keeps_it_current "$(repository KEY=admin@example.org)" "8 packages, signed"
 is and_apt_takes_that "$(update)" ""
 gpg --batch --quiet --passphrase '' --quick-generate-key 'other <other@example.org>' 2>"$tmp/log"
 repository KEY=other@example.org >"$tmp/log"
