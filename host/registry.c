@@ -3,23 +3,28 @@
  * The VMs that this command started: one file each in /run/wormhole, named by id. It holds
  * role, pid, start time of the process and name of the VM, then the file of its console.
  * This is only a hint; the kernel decides. A reader removes the files of dead processes.
- * The start time reveals a pid that was used again.
+ * The start time reveals a pid that was used again. Files appear whole, and who makes or
+ * removes one has a lock: a reader must not remove a file that is just made.
  *
  * And what client VMs are allowed: CLIENT-SERVER.allow has window, pairs and barrier.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "wormhole.h"
 
+#ifndef REGISTRY	/* a test has a folder of its own */
 #define REGISTRY	"/run/wormhole"
+#endif
 
 static void path_of(uint64_t id, char path[64])
 {
@@ -61,27 +66,55 @@ static unsigned long long start_time(pid_t pid)
 	return ticks;
 }
 
-/* Makes a file of the folder. Returns NULL with errno. */
-static FILE *note(const char *path)
+/* Takes the lock for changes. Returns a descriptor whose end gives it back, or -1 with errno. */
+static int lock_folder(void)
 {
+	int fd;
+
 	if (mkdir(REGISTRY, 0755) && errno != EEXIST)
-		return NULL;
-	return fopen(path, "we");
+		return -1;
+	fd = open(REGISTRY "/.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	while (fd >= 0 && flock(fd, LOCK_EX)) {
+		if (errno == EINTR)
+			continue;
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Makes or replaces a file of the folder, which appears whole. */
+static int note(const char *path, const char *text)
+{
+	static const char fresh[] = REGISTRY "/.new";
+	int lock = lock_folder(), rc = 0;
+	FILE *f;
+
+	if (lock < 0)
+		return -errno;
+	f = fopen(fresh, "we");
+	if (!f)
+		rc = -errno;
+	else if ((fputs(text, f) < 0) | (fclose(f) != 0))
+		rc = -EIO;
+	else if (rename(fresh, path))
+		rc = -errno;
+	close(lock);
+	return rc;
 }
 
 int wh_registry_add(const struct wh_vm *vm)
 {
-	char path[64];
-	FILE *f;
+	char path[64], *text;
 	int rc;
 
 	path_of(vm->id, path);
-	f = note(path);
-	if (!f)
-		return -errno;
-	rc = fprintf(f, "%u %d %llu %s\n%s\n", vm->role, vm->pid, start_time(vm->pid),
-		     vm->name, vm->console ? vm->console : "");
-	return fclose(f) || rc < 0 ? -EIO : 0;
+	if (asprintf(&text, "%u %d %llu %s\n%s\n", vm->role, vm->pid, start_time(vm->pid),
+		     vm->name, vm->console ? vm->console : "") < 0)
+		return -ENOMEM;
+	rc = note(path, text);
+	free(text);
+	return rc;
 }
 
 void wh_registry_remove(uint64_t id)
@@ -89,8 +122,9 @@ void wh_registry_remove(uint64_t id)
 	forget(id);
 }
 
-/* Fills in *vm from its file. If the VM is dead, removes the file and returns false. */
-static bool read_living(uint64_t id, struct wh_vm *vm)
+enum what { NOTHING, DEAD, LIVING };
+
+static enum what read_file(uint64_t id, struct wh_vm *vm)
 {
 	unsigned long long started = 0;
 	char path[64];
@@ -100,14 +134,31 @@ static bool read_living(uint64_t id, struct wh_vm *vm)
 	path_of(id, path);
 	f = fopen(path, "re");
 	if (!f)
-		return false;
+		return NOTHING;
 	*vm = (struct wh_vm){ .id = id };
 	fields = fscanf(f, "%u %d %llu %63[^\n]", &vm->role, &vm->pid, &started, vm->name);
 	fclose(f);
-	if (fields >= 3 && started && start_time(vm->pid) == started)
-		return true;
-	forget(id);
-	return false;
+	return fields >= 3 && started && start_time(vm->pid) == started ? LIVING : DEAD;
+}
+
+/*
+ * Fills in *vm from its file. If the VM is dead, removes the file and returns false. Another VM of
+ * that id may have come meanwhile, so it looks again with the lock.
+ */
+static bool read_living(uint64_t id, struct wh_vm *vm)
+{
+	enum what is = read_file(id, vm);
+	int lock;
+
+	if (is != DEAD)
+		return is == LIVING;
+	lock = lock_folder();
+	is = read_file(id, vm);
+	if (is == DEAD)
+		forget(id);
+	if (lock >= 0)
+		close(lock);
+	return is == LIVING;
 }
 
 static int by_id(const void *a, const void *b)
@@ -184,16 +235,11 @@ static void allow_path(uint64_t client, uint64_t server, char path[96])
 
 int wh_registry_allow(const struct wh_host_allow *a)
 {
-	char path[96];
-	FILE *f;
-	int rc;
+	char path[96], text[40];
 
 	allow_path(a->client_id, a->server_id, path);
-	f = note(path);
-	if (!f)
-		return -errno;
-	rc = fprintf(f, "%u %u %u\n", a->window, a->max_pairs, a->flags);
-	return fclose(f) || rc < 0 ? -EIO : 0;
+	snprintf(text, sizeof(text), "%u %u %u\n", a->window, a->max_pairs, a->flags);
+	return note(path, text);
 }
 
 /* Is this the file of a permission? Fills in whose. */
