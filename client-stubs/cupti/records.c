@@ -180,45 +180,55 @@ static void put_their_api(CUpti_ActivityAPI *api)
 /* --- The device's records into buffers --------------------------------------------------- */
 
 /* Names of kernels repeat, and stay valid for the process, as CUPTI's own do. */
-static const char *keep_text(const char *text)
+static struct {
+	char **text;
+	size_t size, used;	/* a power of two; half of the places are free */
+} texts;
+
+/* Returns the place of an equal text, or the free one where it belongs. */
+static char **text_slot(char **table, size_t size, const char *text)
 {
-	static char **table;
-	static size_t size, used;
-	size_t i, h = 5381;
+	size_t i = 5381;
 	const char *p;
-	char **bigger;
 
 	for (p = text; *p; p++)
-		h = h * 33 + (uint8_t)*p;
-	if (used >= size / 2) {
-		size_t n = size ? size * 2 : 1024, j;
+		i = i * 33 + (uint8_t)*p;
+	for (i &= size - 1; table[i] && strcmp(table[i], text); i = (i + 1) & (size - 1))
+		;
+	return &table[i];
+}
 
-		bigger = calloc(n, sizeof(*bigger));
-		if (!bigger)
-			return "";
-		for (j = 0; j < size; j++) {
-			size_t g = 5381;
+static bool grow_texts(void)
+{
+	size_t size = texts.size ? texts.size * 2 : 1024, i;
+	char **bigger;
 
-			if (!table[j])
-				continue;
-			for (p = table[j]; *p; p++)
-				g = g * 33 + (uint8_t)*p;
-			for (i = g & (n - 1); bigger[i]; i = (i + 1) & (n - 1))
-				;
-			bigger[i] = table[j];
-		}
-		free(table);
-		table = bigger;
-		size = n;
-	}
-	for (i = h & (size - 1); table[i]; i = (i + 1) & (size - 1))
-		if (!strcmp(table[i], text))
-			return table[i];
-	table[i] = strdup(text);
-	if (!table[i])
+	if (texts.used < texts.size / 2)
+		return true;
+	bigger = calloc(size, sizeof(*bigger));
+	if (!bigger)
+		return false;
+	for (i = 0; i < texts.size; i++)
+		if (texts.text[i])
+			*text_slot(bigger, size, texts.text[i]) = texts.text[i];
+	free(texts.text);
+	texts.text = bigger;
+	texts.size = size;
+	return true;
+}
+
+static const char *keep_text(const char *text)
+{
+	char **slot;
+
+	if (!grow_texts())
 		return "";
-	used++;
-	return table[i];
+	slot = text_slot(texts.text, texts.size, text);
+	if (!*slot) {
+		*slot = strdup(text);
+		texts.used += *slot != NULL;
+	}
+	return *slot ? *slot : "";
 }
 
 #define HAS(type, field)	(size >= offsetof(type, field) + sizeof(((type *)0)->field))
