@@ -61,7 +61,9 @@ bool wh_device_room(const struct wh_checkpoint *o, const uint64_t need[WH_TENANT
 	uint64_t bytes;
 	unsigned int d;
 
-	if (library && !strcmp(library, "none"))
+	for (d = 0; d < WH_TENANT_DEVICES && !need[d]; d++)
+		;
+	if (d == WH_TENANT_DEVICES || (library && !strcmp(library, "none")))
 		return true;
 	if (!wh_nvml_load(&nvml, library, o->backend, err, sizeof(err)) || !nvml.memory ||
 	    nvml.init() != NVML_OK)
