@@ -18,16 +18,16 @@ by --plain, the driver's calls. `--backend softgpu` runs it small and without a 
 import argparse
 import csv
 import ctypes
-import glob
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from asked import Asked, libraries
 
 GOAL = 1.2
 MIB = 1 << 20
@@ -147,18 +147,14 @@ def hold(size):
     sys.stdin.read()
 
 
-class Program:
+class Program(Asked):
     def __init__(self, command, who, limit):
-        self.who, self.limit, self.timer = who, limit, None
-        self.p = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  start_new_session=True)
+        self.who, self.limit = who, limit
+        super().__init__(command)
 
-    def line(self, limit):
-        """The next line; a program that says nothing for so long is killed, and that is an error."""
-        timer = threading.Timer(limit, self.kill)
-        timer.start()
-        said = self.p.stdout.readline().strip()
-        timer.cancel()
+    def said(self, limit):
+        """The next line; that there is none is an error."""
+        said = self.line(limit).strip()
         if not said:
             # One of the threads may be asking, and their last words are lost otherwise.
             print(f"error: {self.who} ends with {self.p.poll()}, or says nothing within {limit:.0f} s", file=sys.stderr)
@@ -166,27 +162,15 @@ class Program:
         return said
 
     def ready(self):
-        said = self.line(START_S)
+        said = self.said(START_S)
         if said != "ready":
             sys.exit(f"error: {self.who}: {said}")
 
     def ask(self, *words):
-        self.p.stdin.write(" ".join(map(str, words)) + "\n")
-        self.p.stdin.flush()
+        self.say(" ".join(map(str, words)))
 
     def answer(self):
-        return json.loads(self.line(self.limit))
-
-    def kill(self):
-        if self.p.poll() is None:
-            os.killpg(self.p.pid, signal.SIGKILL)
-
-    def end(self):
-        try:
-            self.p.stdin.close()
-            self.p.wait(30)
-        except (OSError, subprocess.TimeoutExpired):
-            self.kill()
+        return json.loads(self.said(self.limit))
 
 
 # --- The server, and what is seen of it --------------------------------------------------------------
@@ -194,8 +178,7 @@ class Program:
 class Server:
     def __init__(self, opt):
         self.opt, self.dir = opt, tempfile.mkdtemp()
-        found = [d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))]
-        words = [w for d in found for w in ("--libraries", d)]
+        words = libraries()
         if opt.backend:
             words += ["--backend", opt.backend]
         if opt.backend == "softgpu":

@@ -19,13 +19,14 @@ import csv
 import glob
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from asked import Asked, libraries
 
 SHARES = (40, 30, 20, 10)
 PERIOD_S = 0.02
@@ -91,29 +92,18 @@ def child(name):
         print(json.dumps(run(float(line))), flush=True)
 
 
-class Program:
+class Program(Asked):
     """A program that trains or serves when it is asked. `env` is added to its environment."""
 
     def __init__(self, command, kind, tenant=None, env=None):
         self.tenant = tenant
-        self.p = subprocess.Popen([*command, sys.executable, "-B", __file__, "--child", kind], text=True,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-                                  env={**os.environ, **(env or {})})
-
-    def line(self, limit):
-        """The next line. A program that says nothing for so long is killed, and has said nothing."""
-        timer = threading.Timer(limit, self.kill)
-        timer.start()
-        said = self.p.stdout.readline()
-        timer.cancel()
-        return said
+        super().__init__([*command, sys.executable, "-B", __file__, "--child", kind], env)
 
     def starts(self):
         return self.line(START_S) == "ready\n"
 
     def ask(self, seconds):
-        self.p.stdin.write(f"{seconds}\n")
-        self.p.stdin.flush()
+        self.say(str(seconds))
         self.until = time.time() + seconds + START_S
 
     def answer(self):
@@ -121,17 +111,6 @@ class Program:
         if not said:
             sys.exit(f"error: {self.tenant or 'a native program'} ends with {self.p.poll()}, or gives no answer")
         return json.loads(said)
-
-    def kill(self):
-        if self.p.poll() is None:
-            os.killpg(self.p.pid, signal.SIGKILL)
-
-    def end(self):
-        try:
-            self.p.stdin.close()
-            self.p.wait(30)
-        except (OSError, subprocess.TimeoutExpired):
-            self.kill()
 
 
 class Programs(list):
@@ -153,10 +132,8 @@ class Programs(list):
 class Server:
     def __init__(self, wormhole):
         self.wormhole, self.dir = wormhole, tempfile.mkdtemp()
-        found = [d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))]
-        libraries = [w for d in found for w in ("--libraries", d)]
         backend = os.environ.get("WH_BACKEND")
-        self.call("serve", "--daemon", *libraries, *(["--backend", backend] if backend else []))
+        self.call("serve", "--daemon", *libraries(), *(["--backend", backend] if backend else []))
 
     def call(self, command, *words):
         subprocess.run([self.wormhole, command, "--dir", self.dir, *words], check=True, timeout=60)
