@@ -14,6 +14,7 @@
 #include "daemon/isolation.h"
 #include "daemon/monitor.h"
 #include "daemon/server.h"
+#include "tenant/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,12 @@
 #include <unistd.h>
 
 #define WAIT_MS		10000	/* for other servers that start, each of which takes a moment */
-#define PATIENCE	128	/* tries for the one range that was named, in two seconds */
+/*
+ * For the one range that was named. A killed server's process has its user until the init of its
+ * PID namespace has waited for it, and there are inits that look once in two seconds.
+ */
+#define PATIENCE_MS	5000
+#define TRIES		3	/* where there are several ranges */
 
 enum { FREE, HAD, UNKNOWN };
 
@@ -215,12 +221,13 @@ static bool lock_in_time(int file)
 
 uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges)
 {
-	unsigned int i, tries, most = ranges > 1 ? 3 : PATIENCE;
+	int64_t end = wh_now_ms() + PATIENCE_MS;
+	unsigned int i, tries;
 	uid_t got = 0;
 
 	if (file >= 0 && !lock_in_time(file))
 		return 0;
-	for (tries = 0; !got && tries < most; tries++) {
+	for (tries = 0; !got && (ranges > 1 ? tries < TRIES : wh_now_ms() < end); tries++) {
 		for (i = 0; !got && i < ranges; i++)
 			if (take(file, first + i * WH_UID_RANGE))
 				got = first + i * WH_UID_RANGE;

@@ -14,7 +14,7 @@ if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BU
 	skip users_of_workers "needs root and a build folder that others may read"
 	finish
 fi
-plan 21
+plan 22
 serve
 is a_start_gives_back_the_user_that_it_asked_the_backend_as "$(grep 'not given out' "$tmp/serve")" ""
 "$wormhole" tenant create b --mem 64M
@@ -82,6 +82,10 @@ if unshare -m true 2>/dev/null; then
 	ok what_says_whose_they_are_comes_back await pgrep -u 32256
 	kill_server
 	ok and_ends_with_its_server await eval '! pgrep -u 32256'
+	like a_killed_servers_users_are_free_again_when_init_looks_once_in_three_seconds \
+		"$("$WH_TOP/tests/tenant/late_init.py" 3 32256 "$wormhole" serve --backend softgpu --daemon --part-size 16M \
+		--state none --worker-uid 32000)" "^0 "
+	"$wormhole" stop
 	# The lock is that of a server which hangs while it takes its users.
 	like one_that_hangs_makes_no_other_wait_for_ever "$(unshare -m sh -c 'mount -t tmpfs run /run && exec "$@"' sh \
 		/usr/bin/python3 -c 'import fcntl, struct, subprocess, sys
@@ -94,6 +98,7 @@ else
 	for p in server_that_sees_another_run_has_other_users and_none_of_these nobodys_workers_are_killed \
 		of_two_that_are_told_the_same_one_does_not_start when_it_has_ended_the_other_does \
 		what_says_whose_they_are_comes_back and_ends_with_its_server \
+		a_killed_servers_users_are_free_again_when_init_looks_once_in_three_seconds \
 		one_that_hangs_makes_no_other_wait_for_ever; do
 		skip $p "no mount namespaces here"
 	done
