@@ -40,6 +40,7 @@ struct wh_rsp {
  */
 #define WH_EDITION_SHIFT	30
 #define WH_EDITION_MASK		(3u << WH_EDITION_SHIFT)
+#define WH_EDITION_11		2
 #define WH_EDITIONS		3
 /* In the place of a version's minor and patch numbers: any of the major, and do not say which. */
 #define WH_ANY_OF_MAJOR		0xffffffu

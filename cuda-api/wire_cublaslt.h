@@ -39,20 +39,23 @@ struct wh_lt_head {
 	uint32_t set;
 };
 #define WH_LT_MAGIC(kind)	(0x776c7400u + (kind))
+#define WH_LT_SHORT	0x80u	/* in the magic: it lacks what another major's library has */
 
 struct wh_lt_matmul {
 	struct wh_lt_head head;
 	/* The status depends on which of these addresses are NULL, but not on the memory there. */
 	uint64_t bias, aux;
-	uint64_t a_scale, b_scale, c_scale, d_scale, amax_d, aux_scale, aux_amax, d_out_scale;
-	uint64_t emulation;	/* an address in the program; a request says whether there is one */
+	uint64_t a_scale, b_scale, c_scale, d_scale, amax_d, aux_scale, aux_amax;
 	int64_t bias_stride, aux_ld, aux_stride, alpha_stride;
 	int32_t compute, scale, pointer_mode, trans_a, trans_b, trans_c, fill;
 	uint32_t epilogue;
 	int32_t sm_target, aux_type, bias_type;
-	int32_t a_mode, b_mode, c_mode, d_mode, aux_mode, d_out_mode;
 	int8_t fast_accumulation;
 	uint8_t resv[3];
+	/* What libraries before 12.8 do not have follows. */
+	uint64_t d_out_scale;
+	uint64_t emulation;	/* an address in the program; a request says whether there is one */
+	int32_t a_mode, b_mode, c_mode, d_mode, aux_mode, d_out_mode;
 };
 
 struct wh_lt_layout {
@@ -75,7 +78,17 @@ struct wh_lt_preference {
 	float waves;
 	uint32_t resv;
 	uint64_t implementations;
+	/* What libraries from 12 on do not have follows. */
+	uint32_t math_modes, gaussian_modes, pointer_modes, epilogues;
+	int32_t sm_target;
+	uint32_t more;
 };
+/* Their attributes, by cublasLt.h of 11.8. */
+#define WH_LT_PREF_MATH_MODES		2
+#define WH_LT_PREF_GAUSSIAN_MODES	4
+#define WH_LT_PREF_POINTER_MODES	10
+#define WH_LT_PREF_EPILOGUES		11
+#define WH_LT_PREF_SM_TARGET		13
 
 struct wh_lt_transform {
 	struct wh_lt_head head;
@@ -89,9 +102,21 @@ struct wh_lt_emulation {
 	uint64_t bit_count;	/* device address */
 };
 
+/*
+ * The bytes of the program's struct. A product's has WH_LT_MATMUL_SHORT until 12.8, and a
+ * preference's has WH_LT_PREFERENCE_11 in CUDA 11. Its `_KEPT` is what of ours is in a short one.
+ */
+#define WH_LT_WORDS(n)			((n) * sizeof(uint64_t))
+#define WH_LT_MATMUL_SHORT		WH_LT_WORDS(23)
+#define WH_LT_MATMUL_KEPT		offsetof(struct wh_lt_matmul, d_out_scale)
+#define WH_LT_PREFERENCE_11		WH_LT_WORDS(10)
+#define WH_LT_PREFERENCE_KEPT		offsetof(struct wh_lt_preference, math_modes)
+
 _Static_assert(sizeof(struct wh_lt_matmul) <= sizeof(cublasLtMatmulDescOpaque_t), "room");
+_Static_assert(WH_LT_MATMUL_KEPT <= WH_LT_MATMUL_SHORT, "room");
 _Static_assert(sizeof(struct wh_lt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "room");
-_Static_assert(sizeof(struct wh_lt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t), "room");
+_Static_assert(sizeof(struct wh_lt_preference) <= WH_LT_PREFERENCE_11, "room");
+_Static_assert(WH_LT_PREFERENCE_KEPT <= sizeof(cublasLtMatmulPreferenceOpaque_t), "room");
 _Static_assert(sizeof(struct wh_lt_transform) <= sizeof(cublasLtMatrixTransformDescOpaque_t), "room");
 _Static_assert(sizeof(struct wh_lt_emulation) <= sizeof(cublasLtEmulationDescOpaque_t), "room");
 
@@ -105,6 +130,9 @@ struct wh_lt_attributes {
 	unsigned int entries;
 	unsigned int given;	/* so many entries are parameters of its making */
 	unsigned int size;	/* bytes of the struct */
+	unsigned int room;	/* bytes of the program's struct that it lies in */
+	/* Bytes of a shorter one of the program's, and of what is kept in it; 0: there is none. */
+	unsigned int short_room, short_size;
 };
 
 #define WH_LT_AT(type, name, field)						\
@@ -144,6 +172,11 @@ static const struct wh_lt_attribute wh_lt_preference_entries[] = {
 	P(MIN_ALIGNMENT_B_BYTES, align_b), P(MIN_ALIGNMENT_C_BYTES, align_c),
 	P(MIN_ALIGNMENT_D_BYTES, align_d), P(MAX_WAVES_COUNT, waves),
 	P(IMPL_MASK, implementations),
+	WH_LT_AT(preference, WH_LT_PREF_MATH_MODES, math_modes),
+	WH_LT_AT(preference, WH_LT_PREF_GAUSSIAN_MODES, gaussian_modes),
+	WH_LT_AT(preference, WH_LT_PREF_POINTER_MODES, pointer_modes),
+	WH_LT_AT(preference, WH_LT_PREF_EPILOGUES, epilogues),
+	WH_LT_AT(preference, WH_LT_PREF_SM_TARGET, sm_target),
 #undef P
 };
 
@@ -164,13 +197,17 @@ static const struct wh_lt_attribute wh_lt_emulation_entries[] = {
 };
 
 static const struct wh_lt_attributes wh_lt_attributes[WH_LT_KINDS] = {
-#define K(type, kind, given)							\
+#define K(type, kind, given, ...)							\
 	[kind] = { wh_lt_##type##_entries,					\
 		   sizeof(wh_lt_##type##_entries) / sizeof(struct wh_lt_attribute), given, \
-		   sizeof(struct wh_lt_##type) }
-	K(matmul, WH_LT_MATMUL, 2), K(layout, WH_LT_LAYOUT, 4),
-	K(preference, WH_LT_PREFERENCE, 0), K(transform, WH_LT_TRANSFORM, 1),
-	K(emulation, WH_LT_EMULATION, 0),
+		   sizeof(struct wh_lt_##type), __VA_ARGS__ }
+	K(matmul, WH_LT_MATMUL, 2, sizeof(cublasLtMatmulDescOpaque_t), WH_LT_MATMUL_SHORT,
+	  WH_LT_MATMUL_KEPT),
+	K(layout, WH_LT_LAYOUT, 4, sizeof(cublasLtMatrixLayoutOpaque_t)),
+	K(preference, WH_LT_PREFERENCE, 0, WH_LT_PREFERENCE_11,
+	  sizeof(cublasLtMatmulPreferenceOpaque_t), WH_LT_PREFERENCE_KEPT),
+	K(transform, WH_LT_TRANSFORM, 1, sizeof(cublasLtMatrixTransformDescOpaque_t)),
+	K(emulation, WH_LT_EMULATION, 0, sizeof(cublasLtEmulationDescOpaque_t)),
 #undef K
 };
 
@@ -381,6 +418,7 @@ struct wh_req_cublasLtQuestion {
 	struct wh_lt_preference preference;
 	int32_t wanted;
 	int32_t algos;
+	uint64_t resv;		/* the algorithms behind it are aligned */
 };
 /* Behind it: `results` of cublasLtMatmulHeuristicResult_t. */
 struct wh_rsp_cublasLtQuestion {
@@ -404,8 +442,9 @@ static inline void wh_lt_leads_nowhere(struct wh_lt_matmul *d, struct wh_lt_emul
 {
 	uint64_t *p;
 
-	for (p = &d->bias; p <= &d->d_out_scale; p++)
+	for (p = &d->bias; p <= &d->aux_amax; p++)
 		*p = wh_lt_nowhere(*p);
+	d->d_out_scale = wh_lt_nowhere(d->d_out_scale);
 	e->bit_count = wh_lt_nowhere(e->bit_count);
 }
 

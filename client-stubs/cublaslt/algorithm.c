@@ -115,9 +115,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
 	if (n <= 0 || !heuristicResultsArray || !returnAlgoCount ||
-	    !wh_lt_good(WH_LT_PREFERENCE, preference))
+	    !wh_lt_take_preference(preference, &w.q.preference))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	memcpy(&w.q.preference, preference, sizeof(w.q.preference));
 	w.q.wanted = n;
 	if (!name_algos(&w, heuristicResultsArray, n))
 		return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -15,10 +15,19 @@ static uint32_t magic(const void *descriptor)
 
 bool wh_lt_good(enum wh_lt_kind kind, const void *descriptor)
 {
-	return descriptor && magic(descriptor) == WH_LT_MAGIC(kind);
+	return descriptor && (magic(descriptor) & ~WH_LT_SHORT) == WH_LT_MAGIC(kind);
 }
 
-static unsigned int find(enum wh_lt_kind kind, unsigned int attribute)
+/* Returns how many bytes of its kind's struct a descriptor has. */
+static size_t kept(enum wh_lt_kind kind, const void *descriptor)
+{
+	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
+
+	return magic(descriptor) & WH_LT_SHORT ? all->short_size : all->size;
+}
+
+/* Returns all->entries if this descriptor has no such attribute. */
+static unsigned int find(enum wh_lt_kind kind, const void *descriptor, unsigned int attribute)
 {
 	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
 	unsigned int i;
@@ -26,6 +35,8 @@ static unsigned int find(enum wh_lt_kind kind, unsigned int attribute)
 	for (i = 0; i < all->entries; i++)
 		if (all->entry[i].attribute == attribute)
 			break;
+	if (i < all->entries && all->entry[i].offset >= kept(kind, descriptor))
+		return all->entries;
 	return i;
 }
 
@@ -33,11 +44,13 @@ static cublasStatus_t set(enum wh_lt_kind kind, void *descriptor, unsigned int a
 			  const void *buf, size_t size)
 {
 	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
-	unsigned int i = find(kind, attribute);
 	struct wh_lt_head *head = descriptor;
+	unsigned int i;
 
-	if (!wh_lt_good(kind, descriptor) || i == all->entries || !buf ||
-	    size != all->entry[i].size)
+	if (!wh_lt_good(kind, descriptor))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	i = find(kind, descriptor, attribute);
+	if (i == all->entries || !buf || size != all->entry[i].size)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	memcpy((uint8_t *)descriptor + all->entry[i].offset, buf, size);
 	if (i >= all->given)
@@ -49,9 +62,12 @@ static cublasStatus_t get(enum wh_lt_kind kind, const void *descriptor, unsigned
 			  void *buf, size_t size, size_t *written)
 {
 	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
-	unsigned int i = find(kind, attribute);
+	unsigned int i;
 
-	if (!wh_lt_good(kind, descriptor) || i == all->entries || (!size && !written) ||
+	if (!wh_lt_good(kind, descriptor))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	i = find(kind, descriptor, attribute);
+	if (i == all->entries || (!size && !written) ||
 	    (size && (!buf || size != all->entry[i].size)))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (size)
@@ -70,40 +86,45 @@ static cublasStatus_t destroy(void *descriptor)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The size of the struct of a product in CUDA 11: what is kept of one does not fit into it. */
-#define MATMUL_SIZE_11	(23 * sizeof(uint64_t))
-
-_Static_assert(sizeof(struct wh_lt_matmul) > MATMUL_SIZE_11, "it would fit");
+/* Preferences have some attributes in CUDA 11 alone. */
+static bool is_whole(enum wh_lt_kind kind, size_t size)
+{
+	return size >= wh_lt_attributes[kind].room &&
+	       (kind != WH_LT_PREFERENCE || strstr(wh_soname, ".so.11"));
+}
 
 /*
- * Initialises a descriptor in `size` bytes of the program, which may have a newer library's
- * size.
+ * Initialises a descriptor in `size` bytes of the program, whose header may be another library's
+ * than ours.
  */
-static cublasStatus_t init(void *descriptor, size_t size, size_t whole, const void *value,
-			   size_t bytes)
+static cublasStatus_t init(enum wh_lt_kind kind, void *descriptor, size_t size, const void *value)
 {
+	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
+	bool whole = is_whole(kind, size);
+
 	if (!descriptor)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (size == MATMUL_SIZE_11 && bytes == sizeof(struct wh_lt_matmul))
-		return wh_cublaslt_refuse("cublasLtMatmulDescInit_internal");
-	if (size < whole)
+	if (!whole && (!all->short_room || size < all->short_room))
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	memset(descriptor, 0, size);
-	memcpy(descriptor, value, bytes);
+	memcpy(descriptor, value, whole ? all->size : all->short_size);
+	if (!whole)
+		((struct wh_lt_head *)descriptor)->magic |= WH_LT_SHORT;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t create(void **descriptor, size_t whole, const void *value, size_t bytes)
+static cublasStatus_t create(enum wh_lt_kind kind, void **descriptor, const void *value)
 {
+	const size_t room = wh_lt_attributes[kind].room;
 	void *made;
 
 	if (!descriptor)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	made = malloc(whole);
+	made = malloc(room);
 	if (!made)
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	*descriptor = made;
-	return init(made, whole, whole, value, bytes);
+	return init(kind, made, room, value);
 }
 
 static struct wh_lt_matmul new_matmul(cublasComputeType_t compute, cudaDataType_t scale)
@@ -136,13 +157,13 @@ cublasStatus_t cublasLt##Name##Init_internal(Opaque *desc, size_t size params)		
 {												\
 	const __typeof__(__VA_ARGS__) value = __VA_ARGS__;					\
 												\
-	return init(desc, size, sizeof(*desc), &value, sizeof(value));				\
+	return init(kind, desc, size, &value);							\
 }												\
 cublasStatus_t cublasLt##Name##Create(Opaque **desc params)					\
 {												\
 	const __typeof__(__VA_ARGS__) value = __VA_ARGS__;					\
 												\
-	return create((void **)desc, sizeof(**desc), &value, sizeof(value));			\
+	return create(kind, (void **)desc, &value);						\
 }												\
 cublasStatus_t cublasLt##Name##Destroy(Opaque *desc)						\
 {												\
@@ -176,6 +197,10 @@ DESCRIPTOR(MatmulPreference, cublasLtMatmulPreferenceOpaque_t,
 	.align_c = 256,
 	.align_d = 256,
 	.implementations = UINT64_MAX,
+	.math_modes = 1,	/* these as cublasLt.h of 11.8 documents them */
+	.gaussian_modes = 1,
+	.pointer_modes = CUBLASLT_POINTER_MODE_MASK_HOST | CUBLASLT_POINTER_MODE_MASK_DEVICE,
+	.epilogues = CUBLASLT_EPILOGUE_DEFAULT,
 })
 
 DESCRIPTOR(MatrixTransformDesc, cublasLtMatrixTransformDescOpaque_t,
@@ -198,6 +223,17 @@ bool wh_lt_take_layout(const cublasLtMatrixLayoutOpaque_t *from, struct wh_lt_la
 	return true;
 }
 
+bool wh_lt_take_preference(const cublasLtMatmulPreferenceOpaque_t *from,
+			   struct wh_lt_preference *to)
+{
+	if (!wh_lt_good(WH_LT_PREFERENCE, from))
+		return false;
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, kept(WH_LT_PREFERENCE, from));
+	to->head.magic = WH_LT_MAGIC(WH_LT_PREFERENCE);
+	return true;
+}
+
 bool wh_lt_take_matmul(const cublasLtMatmulDescOpaque_t *from, struct wh_lt_matmul *to,
 		       struct wh_lt_emulation *emulation)
 {
@@ -205,7 +241,9 @@ bool wh_lt_take_matmul(const cublasLtMatmulDescOpaque_t *from, struct wh_lt_matm
 
 	if (!wh_lt_good(WH_LT_MATMUL, from))
 		return false;
-	memcpy(to, from, sizeof(*to));
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, kept(WH_LT_MATMUL, from));
+	to->head.magic = WH_LT_MAGIC(WH_LT_MATMUL);
 	memset(emulation, 0, sizeof(*emulation));
 	other = (const void *)(uintptr_t)to->emulation;
 	if (!other)

@@ -274,7 +274,7 @@ int32_t wh_do_cublasLtMatmulAlgoGetHeuristic(struct wh_session *s, struct wh_fra
 {
 	const struct wh_cublaslt_functions *l = wh_library_functions(s, WH_LIB_cublaslt);
 	const struct wh_req_cublasLtQuestion *q = f->req;
-	cublasLtMatmulPreferenceOpaque_t preference;
+	union wh_lt_genuine_preference preference;
 	struct question w;
 	cublasStatus_t res;
 	int i, n = 0;
@@ -291,7 +291,7 @@ int32_t wh_do_cublasLtMatmulAlgoGetHeuristic(struct wh_session *s, struct wh_fra
 		w.results[i].algo = w.algo[i];
 	res = l->cublasLtMatmulAlgoGetHeuristic(w.handle, &w.product.desc, &w.product.layout[0],
 						&w.product.layout[1], &w.product.layout[2],
-						&w.product.layout[3], &preference, q->wanted,
+						&w.product.layout[3], &preference.today, q->wanted,
 						w.results, &n);
 	if (res == CUBLAS_STATUS_SUCCESS)
 		answer(f, n < 0 ? 0 : n < q->wanted ? n : q->wanted);

@@ -24,6 +24,12 @@ struct wh_lt_product {
 	cublasLtEmulationDescOpaque_t emulation;
 };
 
+/* Room for a genuine preference: that of CUDA 11 is longer than today's struct. */
+union wh_lt_genuine_preference {
+	cublasLtMatmulPreferenceOpaque_t today;
+	uint8_t of_11[WH_LT_PREFERENCE_11];
+};
+
 /* cublaslt_build.c */
 cublasStatus_t wh_lt_build_product(struct wh_session *s, const struct wh_cublaslt_functions *l,
 				   const struct wh_lt_matmul *d,
@@ -34,7 +40,7 @@ cublasStatus_t wh_lt_build_layout(struct wh_session *s, const struct wh_cublaslt
 				  cublasLtMatrixLayoutOpaque_t *to);
 cublasStatus_t wh_lt_build_preference(struct wh_session *s, const struct wh_cublaslt_functions *l,
 				      const struct wh_lt_preference *from,
-				      cublasLtMatmulPreferenceOpaque_t *to);
+				      union wh_lt_genuine_preference *to);
 cublasStatus_t wh_lt_build_transform(struct wh_session *s, const struct wh_cublaslt_functions *l,
 				     const struct wh_lt_transform *from,
 				     cublasLtMatrixTransformDescOpaque_t *to);

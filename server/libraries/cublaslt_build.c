@@ -65,17 +65,34 @@ cublasStatus_t wh_lt_build_layout(struct wh_session *s, const struct wh_cublaslt
 	return res == CUBLAS_STATUS_SUCCESS ? set_all(l, WH_LT_LAYOUT, set_layout, from, to) : res;
 }
 
+/*
+ * What only CUDA 11's library has filters its answers. A later one, which serves a program of 11,
+ * looks at the product itself.
+ */
+static void forget_filters(struct wh_lt_preference *p)
+{
+	const struct wh_lt_attributes *all = &wh_lt_attributes[WH_LT_PREFERENCE];
+	unsigned int i;
+
+	for (i = all->given; i < all->entries; i++)
+		if (all->entry[i].offset >= WH_LT_PREFERENCE_KEPT)
+			p->head.set &= ~(1u << (i - all->given));
+}
+
 cublasStatus_t wh_lt_build_preference(struct wh_session *s, const struct wh_cublaslt_functions *l,
 				      const struct wh_lt_preference *from,
-				      cublasLtMatmulPreferenceOpaque_t *to)
+				      union wh_lt_genuine_preference *to)
 {
+	struct wh_lt_preference own = *from;
 	cublasStatus_t res;
 
 	HAVE(s, l, cublasLtMatmulPreferenceInit_internal);
 	HAVE(s, l, cublasLtMatmulPreferenceSetAttribute);
-	res = l->cublasLtMatmulPreferenceInit_internal(to, sizeof(*to));
+	if (s->handles.edition != WH_EDITION_11)
+		forget_filters(&own);
+	res = l->cublasLtMatmulPreferenceInit_internal(&to->today, sizeof(*to));
 	return res == CUBLAS_STATUS_SUCCESS ?
-		set_all(l, WH_LT_PREFERENCE, set_preference, from, to) : res;
+		set_all(l, WH_LT_PREFERENCE, set_preference, &own, to) : res;
 }
 
 cublasStatus_t wh_lt_build_transform(struct wh_session *s, const struct wh_cublaslt_functions *l,

@@ -8,6 +8,7 @@
 
 #include <cublasLt.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib_test.h"
@@ -25,7 +26,9 @@ struct product {
 	cublasLtEpilogue_t epilogue;
 	cublasLtPointerMode_t mode;
 	double alpha, beta;
+	bool older;			/* described in the struct of a library before 12.8 */
 };
+#define OLDER_WORDS	23		/* of that struct */
 
 /* A product that is computed in floats. */
 #define FLOATS(from, to) .type = CUDA_R_##from, .out = CUDA_R_##to, .compute = CUBLAS_COMPUTE_32F, \
@@ -38,6 +41,7 @@ struct made {
 	cublasLtMatrixLayout_t a, b, c;
 	cublasLtMatmulPreference_t pref;
 	cublasLtMatmulHeuristicResult_t found;
+	uint64_t older[OLDER_WORDS + 1];	/* the last is not the struct's */
 };
 
 struct operands {
@@ -165,7 +169,13 @@ static inline void describe(const struct product *p, struct made *m, CUdeviceptr
 	int32_t order = p->order;
 
 	memset(m, 0, sizeof(*m));
-	cublasLtMatmulDescCreate(&m->desc, p->compute, p->scale);
+	if (p->older) {
+		m->desc = (void *)m->older;
+		cublasLtMatmulDescInit_internal(m->desc, OLDER_WORDS * sizeof(uint64_t), p->compute,
+						p->scale);
+	} else {
+		cublasLtMatmulDescCreate(&m->desc, p->compute, p->scale);
+	}
 	SET(m, TRANSA, p->ta);
 	SET(m, TRANSB, p->tb);
 	SET(m, POINTER_MODE, (int32_t)p->mode);
@@ -188,7 +198,8 @@ static inline void undo(struct made *m)
 	cublasLtMatrixLayoutDestroy(m->a);
 	cublasLtMatrixLayoutDestroy(m->b);
 	cublasLtMatrixLayoutDestroy(m->c);
-	cublasLtMatmulDescDestroy(m->desc);
+	if ((void *)m->desc != m->older)
+		cublasLtMatmulDescDestroy(m->desc);
 }
 
 static inline cublasStatus_t heuristic(cublasLtHandle_t h, struct made *m)

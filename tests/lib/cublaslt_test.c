@@ -163,6 +163,9 @@ static void test_products(void)
 	product((struct product){ F32, .m = 4, .n = 6, .k = 5, .alpha = 1,
 				  .order = CUBLASLT_ORDER_ROW },
 		"result_in_row_order");
+	product((struct product){ F32, .m = 7, .n = 5, .k = 9, .alpha = 2, .beta = -1,
+				  .ta = CUBLAS_OP_T, .epilogue = CUBLASLT_EPILOGUE_RELU_BIAS,
+				  .older = true }, "described_in_the_struct_of_an_older_library");
 }
 
 static void test_epilogues(void)
@@ -226,6 +229,27 @@ static void test_defaults(void)
 	   "preference_has_the_documented_defaults");
 	ok_eq(cublasLtMatmulDescInit_internal(&d, 8, CUBLAS_COMPUTE_32F, CUDA_R_32F),
 	      CUBLAS_STATUS_ALLOC_FAILED, "too_little_room_is_refused");
+}
+
+/* What an older library's header declares must do for its programs, and lacks what is newer. */
+static void test_older_struct(void)
+{
+	uint64_t words[OLDER_WORDS + 1] = { [OLDER_WORDS] = 7 }, where = 256;
+	cublasLtMatmulDesc_t d = (void *)words;
+	int32_t mode = 1;
+
+	ok(!cublasLtMatmulDescInit_internal(d, OLDER_WORDS * sizeof(uint64_t), CUBLAS_COMPUTE_32F,
+					    CUDA_R_32F) &&
+	   IS(d, MatmulDesc, CUBLASLT_MATMUL_DESC_SCALE_TYPE, int32_t, CUDA_R_32F) &&
+	   !cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER,
+					   &where, sizeof(where)) &&
+	   IS(d, MatmulDesc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, uint64_t, 256),
+	   "struct_of_an_older_library_has_its_attributes");
+	ok(cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &mode,
+					  sizeof(mode)) == CUBLAS_STATUS_INVALID_VALUE &&
+	   cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, &where,
+					  sizeof(where)) == CUBLAS_STATUS_INVALID_VALUE &&
+	   words[OLDER_WORDS] == 7, "and_no_newer_ones");
 }
 
 static void test_attributes(void)
@@ -441,9 +465,10 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3)
 		return requests(atoi(argv[2]));
-	tap_plan(49);
+	tap_plan(52);
 	test_library();
 	test_defaults();
+	test_older_struct();
 	test_attributes();
 	test_products();
 	test_epilogues();

@@ -4,8 +4,10 @@
  * It prints cuBLAS' major version, or, after "given:", the status of a call with the handle that
  * was made last, by whichever library. Of others it prints the status of a function that 13 lacks:
  * cusolverDnPotrf(), which CUDA 12's cuSOLVER has, and cusparseDgthr() of CUDA 11's cuSPARSE. Of
- * cublasLt it is the status of making a descriptor in a struct of CUDA 11.
+ * cublasLt it is the status of a question with what CUDA 11 has: a descriptor in its shorter
+ * struct, and an attribute that later ones lack.
  */
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <dlfcn.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #define GIVEN	"given:"
+#define POINTER_MODES	10	/* CUBLASLT_MATMUL_PREF_POINTER_MODE_MASK */
 
 static cublasHandle_t handle;
 
@@ -70,6 +73,33 @@ static int cusparse(void *library)
 
 #define SIZE_11	184
 
+/* Asks for one algorithm, with a preference that has an attribute of CUDA 11. */
+static int ask(void *library, void *product)
+{
+	int (*make)(void **preference);
+	int (*set)(void *preference, int attribute, const void *value, size_t size);
+	int (*lay)(void **layout, int type, uint64_t rows, uint64_t cols, int64_t ld);
+	int (*start)(void **handle);
+	int (*heuristic)(void *handle, void *product, void *a, void *b, void *c, void *d,
+			 void *preference, int wanted, cublasLtMatmulHeuristicResult_t *found,
+			 int *n);
+	cublasLtMatmulHeuristicResult_t found;
+	void *preference, *layout, *lt;
+	uint32_t modes = 1;
+	int n, res;
+
+	*(void **)&make = dlsym(library, "cublasLtMatmulPreferenceCreate");
+	*(void **)&set = dlsym(library, "cublasLtMatmulPreferenceSetAttribute");
+	*(void **)&lay = dlsym(library, "cublasLtMatrixLayoutCreate");
+	*(void **)&start = dlsym(library, "cublasLtCreate");
+	*(void **)&heuristic = dlsym(library, "cublasLtMatmulAlgoGetHeuristic");
+	if (make(&preference) || lay(&layout, CUDA_R_32F, 4, 4, 4) || start(&lt))
+		return -1;
+	res = set(preference, POINTER_MODES, &modes, sizeof(modes));
+	return res ? res : heuristic(lt, product, layout, layout, layout, layout, preference, 1,
+				     &found, &n);
+}
+
 static int cublaslt(void *library)
 {
 	int (*create)(void **descriptor, int compute, int scale);
@@ -83,7 +113,9 @@ static int cublaslt(void *library)
 	if (!create || !init || create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F) || !made)
 		return -1;
 	res = init(of_11, SIZE_11, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-	return of_11[SIZE_11] == 7 ? res : -1;
+	if (of_11[SIZE_11] != 7)
+		return -1;
+	return res ? res : ask(library, of_11);
 }
 
 static int use(const char *name, void *library)

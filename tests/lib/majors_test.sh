@@ -16,7 +16,7 @@ is() { # NAME GOT EXPECTED
 }
 
 echo "TAP version 13"
-echo "1..35"
+echo "1..37"
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
 is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3616"
@@ -71,12 +71,16 @@ is where_it_has_12_alone_that_serves_13 "$(opens libcublas.so.13)" "12 "
 is and_11 "$(opens libcublas.so.11)" "12 "
 stop_server
 
+unset WORMHOLE_CUBLASLT
 start_server --lib-path "$oldest"
+is file_of_11_has_room_for_its_preference "$(opens libcublasLt.so.11)" "0 "
+is and_is_told_what_it_alone_has "$(tail -n 2 "$FAKE_LOG" | tr '\n' ' ')" "preference 10 = 1 heuristic 1 "
 is where_it_has_11_alone_that_serves_all "$(opens libcublas.so.12 libcublas.so.13)" "11 11 "
 stop_server
 
 # Without a server's library of its own, softgpu's serves.
-WORMHOLE_CUBLAS=$WH_BUILD/softgpu/libcublas.so.13 && export WORMHOLE_CUBLAS
+WORMHOLE_CUBLAS=$WH_BUILD/softgpu/libcublas.so.13 WORMHOLE_CUBLASLT=$WH_BUILD/softgpu/libcublasLt.so.13
+export WORMHOLE_CUBLAS WORMHOLE_CUBLASLT
 start_server
 is file_that_is_named_serves_both "$(opens libcublas.so.12 libcublas.so.13)" "13 13 "
 is function_that_12_alone_has_is_refused_by_a_file_of_13 "$(opens libcusolver.so.11)" "9 "
@@ -89,9 +93,8 @@ is function_that_11_alone_has_is_refused_by_a_file_of_12 "$(opens libcusparse.so
 grep -q 'cusparseDgthr' "$tmp/server.err"
 point "by_the_name_of_11"
 is library_of_12_has_it_not "$(opens libcusparse.so.12)" "-1 "
-is descriptor_of_11_is_too_short_and_refused "$(WORMHOLE_LOG=1 opens libcublasLt.so.11)" "15 "
-grep -q 'cublasLtMatmulDescInit_internal' "$tmp/err"
-point "by_its_name_too"
+is file_of_13_takes_what_only_11_describes "$(opens libcublasLt.so.11)" "0 "
+is program_of_13_has_no_such_attribute "$(opens libcublasLt.so.13)" "7 "
 stop_server
 
 WORMHOLE_CUSPARSE=$bin/fake_cusparse_11.so WORMHOLE_CUSOLVER=$bin/fake_cusolver_12.so
