@@ -354,6 +354,9 @@ struct wh_req_whGraphNode {
 	uint64_t resv;
 	CUgraphNodeParams params;
 };
+/* A conditional node has at most so many body graphs. */
+#define WH_MAX_BODIES	1024
+
 /* Behind it: body graphs of a conditional node. */
 struct wh_rsp_whGraphNode {
 	struct wh_rsp hdr;

@@ -253,7 +253,7 @@ static CUresult send_conditional(struct node_call *n)
 {
 	CUresult res;
 
-	if (!n->p.conditional.size || n->p.conditional.size > 1024)
+	if (!n->p.conditional.size || n->p.conditional.size > WH_MAX_BODIES)
 		return CUDA_ERROR_INVALID_VALUE;
 	n->graphs = calloc(n->p.conditional.size, sizeof(CUgraph));
 	if (!n->graphs)

@@ -167,7 +167,8 @@ static CUresult take_params(struct wh_session *s, struct node *n)
 		return take_memop(s, n);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 		p->conditional.phGraph_out = NULL;
-		if (!wh_known(s, WH_H_CUgraphConditionalHandle, p->conditional.handle))
+		if (!wh_known(s, WH_H_CUgraphConditionalHandle, p->conditional.handle) ||
+		    p->conditional.size > WH_MAX_BODIES)
 			return CUDA_ERROR_INVALID_VALUE;
 		return HANDLE(CUcontext, p->conditional.ctx, CUDA_ERROR_INVALID_CONTEXT);
 	default:

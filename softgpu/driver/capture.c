@@ -327,7 +327,7 @@ static struct sgpu_graph *end(struct sgpu_capture *c)
 		p = &(*p)->next;
 	*p = c->next;
 	sgpu_captures--;
-	g->owned = false;
+	g->owned = g->holder;	/* the body of a conditional node stays its own */
 	g->capturing = false;
 	free(c);
 	return g;
@@ -483,7 +483,7 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 	if (rc)
 		return rc;
 	g = sgpu_obj_get(SGPU_GRAPH, graph);
-	if (!g || g->owned)
+	if (!g || g->capturing || (g->owned && !g->holder))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = begin(s, mode, g);
 	if (!rc) {

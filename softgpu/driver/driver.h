@@ -540,6 +540,8 @@ static inline CUresult sgpu_capture_unsafe(void)
  * such memory.
  */
 bool sgpu_galloc_free(uint64_t addr, CUresult *rc);
+/* Sets a condition for cudaGraphSetConditional(). Returns false if there is none of that handle. */
+bool sgpu_cond_set(uint64_t handle, uint32_t value);
 
 /* ---- fatbin.c, module.c, library.c ---- */
 

@@ -171,6 +171,7 @@ void sgpu_graph_free(struct sgpu_graph *g)
 	while (g->nodes.n)
 		sgpu_node_free(g->nodes.v[g->nodes.n - 1]);
 	sgpu_nodes_clear(&g->nodes);
+	sgpu_conds_drop(g);
 	sgpu_holds_drop(g);
 	sgpu_obj_free(g);
 }
@@ -261,6 +262,10 @@ bool sgpu_graph_sort(struct sgpu_graph *g)
 		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH &&
 		    !sgpu_graph_sort(n->child))
 			return false;
+		for (unsigned int k = 0; n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
+		     k < n->cond.size; k++)
+			if (!sgpu_graph_sort(n->cond.body[k]))
+				return false;
 	}
 	return done == g->nodes.n;
 }
@@ -326,8 +331,8 @@ CUresult cuGraphClone(CUgraph *out, CUgraph handle)
 		return rc;
 	if (!out)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	/* cuda.h documents this error for graphs with memory nodes. */
-	if (g->memory)
+	/* cuda.h documents this error for graphs with memory nodes and conditional nodes. */
+	if (g->memory || g->conditional)
 		return sgpu_leave(CUDA_ERROR_NOT_SUPPORTED);
 	c = sgpu_graph_copy(g);
 	if (!c)

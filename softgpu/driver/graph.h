@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Declarations that the files of graphs share: graph.c (structure), graph_node.c (what a
- * node does), graph_node_calls.c (the calls of each type), graph_exec.c (executable
- * graphs), capture.c and userobj.c. All of it runs under the lock of driver.c.
+ * node does), graph_node_calls.c (the calls of each type), conditional.c, graph_exec.c
+ * (executable graphs), capture.c and userobj.c. All of it runs under the lock of driver.c.
  */
 #ifndef WORMHOLE_SOFTGPU_GRAPH_H
 #define WORMHOLE_SOFTGPU_GRAPH_H
@@ -31,6 +31,14 @@ struct sgpu_kernel_node {
 	CUlaunchAttributeValue *attr;	/* indexed by attribute; NULL: none was set */
 };
 
+struct sgpu_cond_node {
+	struct sgpu_cond *cond;
+	CUgraphConditionalNodeType type;
+	unsigned int size;
+	struct sgpu_graph **body;	/* @size; the client's array of handles, too */
+	bool original;			/* no copy: the condition is free again when it ends */
+};
+
 struct sgpu_node {
 	struct sgpu_obj obj;
 	struct sgpu_graph *graph;
@@ -49,6 +57,7 @@ struct sgpu_node {
 		struct sgpu_graph *child;
 		CUevent event;
 		struct sgpu_galloc *alloc;
+		struct sgpu_cond_node cond;
 		uint64_t free;
 	};
 };
@@ -78,6 +87,9 @@ struct sgpu_graph {
 	bool owned;		/* a node, an executable graph or a capture owns it */
 	bool capturing;
 	bool memory;		/* has allocation or free nodes */
+	bool conditional;	/* has conditional nodes */
+	bool conditions;	/* conditions were made for it */
+	struct sgpu_node *holder;	/* the conditional node whose body it is */
 };
 
 struct sgpu_exec {
@@ -121,6 +133,22 @@ CUresult sgpu_node_take(struct sgpu_node *to, const struct sgpu_node *from);
 void sgpu_node_drop(struct sgpu_node *n);
 CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
 			  const struct sgpu_launch *l);
+
+/* ---- conditional.c ---- */
+
+/* The graph ends: conditions without a node end with it. */
+void sgpu_conds_drop(struct sgpu_graph *g);
+CUresult sgpu_cond_node(struct sgpu_node *n, const CUDA_CONDITIONAL_NODE_PARAMS *p);
+void sgpu_cond_node_drop(struct sgpu_node *n);
+CUresult sgpu_cond_node_take(struct sgpu_node *to, const struct sgpu_node *from);
+/* May the graph become executable, as far as conditions are concerned? */
+CUgraphInstantiateResult sgpu_conds_check(const struct sgpu_graph *g);
+/* Its conditions belong to an executable graph, or no longer. */
+void sgpu_conds_ready(struct sgpu_graph *g, bool on);
+/* A launch begins. */
+void sgpu_conds_begin(struct sgpu_graph *g);
+/* Returns the body to run now, or NULL; @again: a body of this node has run. */
+struct sgpu_graph *sgpu_cond_next(const struct sgpu_node *n, bool again);
 
 /* ---- graph_exec.c ---- */
 

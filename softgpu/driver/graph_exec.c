@@ -145,6 +145,10 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (unsupported(g))
 		return CUDA_ERROR_NOT_SUPPORTED;
+	*result = sgpu_conds_check(g);
+	if (*result)
+		return CUDA_ERROR_INVALID_VALUE;
+	*result = CUDA_GRAPH_INSTANTIATE_ERROR;
 	x = sgpu_obj_new(SGPU_EXEC);
 	if (!x)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -152,6 +156,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle,
 	x->flags = flags;
 	if (x->graph && sgpu_graph_sort(x->graph)) {
 		x->graph->owned = true;
+		sgpu_conds_ready(x->graph, true);
 		*out = (CUgraphExec)x;
 		*result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
 		return CUDA_SUCCESS;
@@ -221,6 +226,7 @@ static CUresult enter_exec(CUgraphExec handle, struct sgpu_exec **x)
 
 static void exec_end(struct sgpu_exec *x)
 {
+	sgpu_conds_ready(x->graph, false);
 	sgpu_graph_free(x->graph);
 	sgpu_obj_free(x);
 	sgpu_userobj_reap();
@@ -279,6 +285,22 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node,
 	return sgpu_leave(rc);
 }
 
+static CUgraphExecUpdateResult compare(const struct sgpu_graph *a,
+				       const struct sgpu_graph *b,
+				       struct sgpu_node **bad);
+
+static CUgraphExecUpdateResult compare_bodies(const struct sgpu_node *n, const struct sgpu_node *m,
+					      struct sgpu_node **bad)
+{
+	CUgraphExecUpdateResult r = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+
+	if (n->cond.type != m->cond.type || n->cond.size != m->cond.size)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+	for (unsigned int i = 0; !r && i < n->cond.size; i++)
+		r = compare(n->cond.body[i], m->cond.body[i], bad);
+	return r;
+}
+
 /* Reports what differs between a graph and a later version of it. */
 static CUgraphExecUpdateResult compare(const struct sgpu_graph *a,
 				       const struct sgpu_graph *b,
@@ -301,6 +323,8 @@ static CUgraphExecUpdateResult compare(const struct sgpu_graph *a,
 			return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
 		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
 			r = compare(n->child, m->child, bad);
+		if (n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+			r = compare_bodies(n, m, bad);
 		if (r)
 			return r;
 	}
@@ -350,9 +374,11 @@ static CUresult exec_update(struct sgpu_exec *x, struct sgpu_graph *g,
 				info->errorNode = (CUgraphNode)g->nodes.v[i];
 	if (!rc && info->result)
 		rc = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	sgpu_conds_ready(x->graph, rc);
 	/* Handles of the first graph's nodes must go on naming the executable graph's nodes. */
 	for (unsigned int i = 0; !rc && i < x->graph->nodes.n; i++)
 		rc = sgpu_node_take(x->graph->nodes.v[i], sorted->nodes.v[i]);
+	sgpu_conds_ready(x->graph, true);
 	if (!rc) {
 		sgpu_holds_drop(x->graph);
 		sgpu_holds_copy(x->graph, sorted);
@@ -510,6 +536,18 @@ static CUresult run_kernel(struct sgpu_node *n)
 	return sgpu_launch_run(n->ctx, &k->launch, k->bytes);
 }
 
+static CUresult run_conditional(struct sgpu_exec *x, struct sgpu_node *n)
+{
+	struct sgpu_graph *body = sgpu_cond_next(n, false);
+	CUresult rc = CUDA_SUCCESS;
+
+	while (body && !rc && !sgpu_health()) {
+		rc = run_graph(x, body);
+		body = sgpu_cond_next(n, true);
+	}
+	return rc;
+}
+
 static CUresult run_node(struct sgpu_exec *x, struct sgpu_node *n)
 {
 	CUDA_HOST_NODE_PARAMS host;
@@ -535,6 +573,8 @@ static CUresult run_node(struct sgpu_exec *x, struct sgpu_node *n)
 		return run_alloc(x, n->alloc);
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		return run_free(n->free);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return run_conditional(x, n);
 	default:
 		return CUDA_SUCCESS;
 	}
@@ -590,6 +630,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
 	if (!x || x->dying)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	x->running++;
+	sgpu_conds_begin(x->graph);
 	rc = run_graph(x, x->graph);
 	x->running--;
 	if (x->dying && !x->running)
@@ -692,6 +733,7 @@ static void dot(FILE *f, const struct sgpu_graph *g, unsigned int depth)
 		[CU_GRAPH_NODE_TYPE_EVENT_RECORD] = "EVENT_RECORD",
 		[CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC",
 		[CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
+		[CU_GRAPH_NODE_TYPE_CONDITIONAL] = "CONDITIONAL",
 	};
 
 	for (unsigned int i = 0; i < g->nodes.n; i++) {
@@ -708,6 +750,9 @@ static void dot(FILE *f, const struct sgpu_graph *g, unsigned int depth)
 				(unsigned long long)n->obj.id);
 		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
 			dot(f, n->child, depth + 2);
+		for (unsigned int k = 0; n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
+		     k < n->cond.size; k++)
+			dot(f, n->cond.body[k], depth + 2);
 	}
 }
 

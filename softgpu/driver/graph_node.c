@@ -24,6 +24,9 @@ void sgpu_node_drop(struct sgpu_node *n)
 		if (n->alloc)
 			sgpu_galloc_put(n->alloc);
 		break;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		sgpu_cond_node_drop(n);
+		break;
 	default:
 		break;
 	}
@@ -109,7 +112,7 @@ static CUresult set_child(struct sgpu_node *n, const void *handle)
 
 	if (!g || g == n->graph)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (g->memory)
+	if (g->memory || g->conditional)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	c = sgpu_graph_copy(g);
 	if (!c)
@@ -204,6 +207,8 @@ CUresult sgpu_node_set(struct sgpu_node *n, const CUgraphNodeParams *p)
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		n->free = p->free.dptr;
 		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return sgpu_cond_node(n, &p->conditional);
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
@@ -222,6 +227,8 @@ CUresult sgpu_node_take(struct sgpu_node *to, const struct sgpu_node *from)
 			to->alloc->refs++;
 		}
 		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return sgpu_cond_node_take(to, from);
 	default:
 		memcpy(&to->kernel, &from->kernel, SGPU_NODE_BODY);
 		return CUDA_SUCCESS;
@@ -281,6 +288,8 @@ CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
 		p->alloc.dptr = ((struct sgpu_node *)*out)->alloc->addr;
 	if (!rc && p->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		p->graph.graph = (CUgraph)((struct sgpu_node *)*out)->child;
+	if (!rc && p->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		p->conditional.phGraph_out = (CUgraph *)((struct sgpu_node *)*out)->cond.body;
 	return rc;
 }
 

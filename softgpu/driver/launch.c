@@ -264,6 +264,7 @@ CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 		.stack_bytes = ctx->limit[CU_LIMIT_STACK_SIZE],
 		.cooperative = l->cooperative,
 		.print = print,
+		.condition = sgpu_cond_set,
 	};
 	struct sgpu_seen seen = {
 		.work = SGPU_DID_KERNEL, .start_ns = sgpu_watch_begin(),

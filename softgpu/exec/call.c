@@ -71,6 +71,7 @@ static enum run call_builtin(struct warp *w, struct group *g,
 			     enum call_builtin which)
 {
 	int r = which == CALL_VPRINTF ? exec_vprintf(w, s, in, g->mask) :
+		which == CALL_CONDITION ? exec_condition(w, s, in, g->mask) :
 		exec_assert(w, s, in, g->mask);
 
 	g->pc++;

@@ -81,6 +81,11 @@ struct exec_launch {
 	/* Called with formatted output of device printf(). May be NULL. */
 	void (*print)(void *ctx, const char *text, size_t len);
 	void *print_ctx;
+	/*
+	 * Sets a graph's condition, for cudaGraphSetConditional(). Returns false if there is none
+	 * of that handle. Threads of a launch may call it at the same time. NULL: there is none.
+	 */
+	bool (*condition)(uint64_t handle, uint32_t value);
 	/* Polled from time to time. May be NULL. */
 	const volatile bool *cancel;
 };

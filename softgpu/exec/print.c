@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * printf() and assert() of device code. The format and the packed arguments are in memory
- * that the kernel chose, so each byte is checked before it is read. Formats are parsed
- * here, and the C library gets only single, known conversions.
+ * printf(), assert() and cudaGraphSetConditional() of device code. The format and the packed
+ * arguments are in memory that the kernel chose, so each byte is checked before it is read.
+ * Formats are parsed here, and the C library gets only single, known conversions.
  */
 #include <stdio.h>
 #include <string.h>
@@ -273,6 +273,22 @@ int exec_vprintf(struct warp *w, const struct call_site *s,
 		if (s->nrets && s->args[2].size == 4)
 			memcpy(lane_local(w, l) + w->g[w->cur].lbase +
 			       s->args[2].from, &r, 4);
+	}
+	return 0;
+}
+
+/* Runs cudaGraphSetConditional(handle, value) for each lane in turn. */
+int exec_condition(struct warp *w, const struct call_site *s,
+		   const struct insn *in, uint32_t mask)
+{
+	const struct exec_launch *l = w->m->l;
+
+	for (; mask; mask &= mask - 1) {
+		uint32_t lane = __builtin_ctz(mask);
+		uint64_t handle = read_arg(w, lane, &s->args[0]);
+
+		if (!l->condition || !l->condition(handle, read_arg(w, lane, &s->args[1])))
+			return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, lane, handle);
 	}
 	return 0;
 }

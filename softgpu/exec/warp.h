@@ -183,6 +183,8 @@ enum run exec_return(struct warp *w, struct group *g, uint32_t mask);
 /* print.c */
 int exec_vprintf(struct warp *w, const struct call_site *s,
 		 const struct insn *in, uint32_t mask);
+int exec_condition(struct warp *w, const struct call_site *s,
+		   const struct insn *in, uint32_t mask);
 int exec_assert(struct warp *w, const struct call_site *s,
 		const struct insn *in, uint32_t mask);
 

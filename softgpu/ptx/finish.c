@@ -64,7 +64,9 @@ static void check_call(struct ptx_ctx *c, struct insn *in)
 	s->builtin = fb->fn->code->builtin;
 	if ((s->builtin == CALL_VPRINTF &&
 	     (s->nargs != 2 || s->args[0].size != 8 || s->args[1].size != 8)) ||
-	    (s->builtin == CALL_ASSERTFAIL && s->nargs != 5))
+	    (s->builtin == CALL_ASSERTFAIL && s->nargs != 5) ||
+	    (s->builtin == CALL_CONDITION &&
+	     (s->nargs != 2 || s->args[0].size != 8 || s->args[1].size != 4)))
 		ptx_fail(c, PTX_ERR_SYNTAX, in->line,
 			 "call does not fit the parameters of '%s'",
 			 fb->fn->name);

@@ -183,6 +183,7 @@ enum call_builtin {
 	CALL_NORMAL,
 	CALL_VPRINTF,
 	CALL_ASSERTFAIL,
+	CALL_CONDITION,		/* cudaGraphSetConditional() */
 };
 
 struct call_site {

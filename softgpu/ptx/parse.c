@@ -193,6 +193,8 @@ static struct func_build *func_new(struct ptx_ctx *c, struct str name)
 		fb->fn->code->builtin = CALL_VPRINTF;
 	else if (str_is(name, "__assertfail"))
 		fb->fn->code->builtin = CALL_ASSERTFAIL;
+	else if (str_is(name, "cudaGraphSetConditional"))
+		fb->fn->code->builtin = CALL_CONDITION;
 	return fb;
 }
 
