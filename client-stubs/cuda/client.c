@@ -295,6 +295,7 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status)
 {
 	CUresult res = answered(c, WH_HANDLER_CUDA, status);
+	uint32_t call = wh_slots[wh_thread.slot].running;
 	const struct wh_rsp *r = c->rsp;
 
 	if (res == CUDA_SUCCESS)
@@ -302,6 +303,8 @@ CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status)
 	if (res == CUDA_SUCCESS && r->size < fixed)
 		return lost(WH_EFATAL);
 	res = wh_post_end(res);
+	if (WH_UNLIKELY(res != CUDA_SUCCESS))
+		wh_hooks.failed(call, res);
 	if (WH_UNLIKELY(wh_client.mirrors))
 		wh_hooks.answered(res);
 	return res;
@@ -310,9 +313,9 @@ CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status)
 void wh_end(struct wh_call *c)
 {
 	struct wh_slot_state *s = &wh_slots[wh_thread.slot];
-	bool output = s->output, fetch = s->fetch;
+	bool output = s->output, fetch = s->fetch, logged = s->logged;
 
-	s->output = s->fetch = false;
+	s->output = s->fetch = s->logged = false;
 	if (WH_UNLIKELY(wh_client.mirrors && wh_thread.slot))
 		wh_hooks.missed();
 	wh_slot_give(&wh_thread);
@@ -324,6 +327,8 @@ void wh_end(struct wh_call *c)
 		wh_hooks.after();
 	if (WH_UNLIKELY(output))
 		wh_hooks.output();
+	if (WH_UNLIKELY(logged))
+		wh_hooks.logged();
 }
 
 CUresult wh_quick_rest(struct wh_quick k, size_t size, int status)
@@ -411,6 +416,7 @@ CUresult wh_refuse(const char *name)
 		wh_log("%s is not supported", name);
 	}
 	pthread_mutex_unlock(&lock);
+	wh_hooks.refused(name);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 

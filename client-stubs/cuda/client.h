@@ -148,6 +148,9 @@ struct wh_hooks {
 	/* Returns the mode to send with a call while something is captured. */
 	uint32_t (*capture_mode)(const struct wh_thread *t);
 	void (*output)(void);			/* the worker has output to print */
+	void (*failed)(uint32_t call, CUresult res);	/* with the slot: the call failed */
+	void (*refused)(const char *name);	/* a function is not supported */
+	void (*logged)(void);			/* without the slot: callbacks of the log wait */
 	void (*long_end)(struct wh_call *c);	/* ends a call whose request is in the data area */
 	void (*thread_end)(struct wh_thread *t);
 };

@@ -10,6 +10,9 @@ const struct wh_hooks wh_hooks = {
 	.after = wh_managed_after,
 	.capture_mode = wh_capture_mode_now,
 	.output = wh_output_print,
+	.failed = wh_logs_failed,
+	.refused = wh_logs_refused,
+	.logged = wh_logs_deliver,
 	.long_end = wh_long_end,
 	.thread_end = wh_drop_thread_streams,
 };

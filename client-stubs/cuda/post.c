@@ -156,8 +156,8 @@ CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key)
 	struct wh_call c = { .rsp = k.msg, .msg = k.msg, .size = size };
 	CUresult res = wh_post(&c, key);
 
-	if (WH_UNLIKELY(k.state->output || k.state->fetch || wh_thread.permitted ||
-			     wh_client.mirrors))
+	if (WH_UNLIKELY(k.state->output || k.state->fetch || k.state->logged ||
+			     wh_thread.permitted || wh_client.mirrors))
 		wh_end(NULL);
 	else
 		wh_quick_drop(k);

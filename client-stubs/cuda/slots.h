@@ -21,6 +21,7 @@ struct wh_slot_state {
 	bool output;		/* the worker has output; with the slot */
 	/* Fetch managed variables when the running call ends; with the slot. */
 	bool fetch;
+	bool logged;		/* its thread has an entry for callbacks of the log (logs.c) */
 	uint64_t crossings;	/* number of requests sent; written with the slot */
 	uint64_t posted;	/* how many of them were not waited for */
 } __attribute__((aligned(64)));

@@ -43,6 +43,15 @@ bool wh_library_answer(struct wh_call *c, size_t fixed);
 bool wh_long_answer(struct wh_call *c, size_t fixed);
 void wh_long_end(struct wh_call *c);
 
+/* --- The log of errors: logs.c -------------------------------------------------------- */
+
+/* Notes that a call failed. With the slot. */
+void wh_logs_failed(uint32_t call, CUresult res);
+/* Notes that a function is not supported, and calls back where the thread is in no call. */
+void wh_logs_refused(const char *name);
+/* Calls the program's callbacks. Without the slot. */
+void wh_logs_deliver(void);
+
 /* --- Streams --------------------------------------------------------------------- */
 
 uint64_t wh_thread_default_stream(void);

@@ -41,6 +41,9 @@ void wh_drop_thread_streams(struct wh_thread *t)
 
 /* Nothing is printed, no memory is registered, no variable is managed, and no library is called. */
 void wh_output_print(void) { abort(); }
+void wh_logs_failed(uint32_t call, CUresult res) { (void)call; (void)res; }
+void wh_logs_refused(const char *name) { (void)name; }
+void wh_logs_deliver(void) { abort(); }
 CUresult wh_managed_before(uint32_t call) { (void)call; abort(); }
 void wh_managed_sent(uint32_t call) { (void)call; abort(); }
 void wh_managed_answered(CUresult res) { (void)res; abort(); }

@@ -35,6 +35,22 @@ void wh_output_print(void)
 {
 }
 
+void wh_logs_failed(uint32_t call, CUresult res)
+{
+	(void)call;
+	(void)res;
+}
+
+void wh_logs_refused(const char *name)
+{
+	(void)name;
+}
+
+void wh_logs_deliver(void)
+{
+	abort();
+}
+
 /* There are no managed variables, so nothing may ask for their copies. */
 CUresult wh_managed_before(uint32_t call)
 {
