@@ -41,11 +41,15 @@ static uint64_t word(const uint8_t *p, size_t i)
 	return w;
 }
 
-/* Hashes a request. Of the words in `addresses` it only matters whether they are 0. */
+/*
+ * Hashes a request. Of the words in `addresses` it only matters whether they are 0. It begins with
+ * a number of its own: an epoch that equals the call's number would else give 0, as an empty place.
+ */
 static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
 {
 	size_t i;
 
+	h += 0xd1b54a32d192ed03ULL;
 	for (i = 0; i < n / sizeof(h); i++)
 		h = mix(h, addresses >> i & 1 ? word(p, i) != 0 : word(p, i));
 	return h;
