@@ -63,51 +63,103 @@ static bool is_ours(int fd)
 	       st.st_size == WH_SHAREABLE_BYTES;
 }
 
+union shareable {
+	unsigned char bytes[WH_SHAREABLE_BYTES];
+	struct wh_shareable own;
+};
+
+/* Makes a descriptor of what the worker answered, and puts it where the program wants it. */
+static CUresult give_file(void *to, const union shareable *h)
+{
+	int fd = h->own.magic == WH_SHAREABLE_OWN ? h->own.fd : make_file(h, sizeof(*h));
+
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	memcpy(to, &fd, sizeof(fd));
+	return CUDA_SUCCESS;
+}
+
+/* A file of another kind is the driver's own, which knows it in this process only. */
+static void take_file(union shareable *h, void *handle)
+{
+	int fd = (int)(intptr_t)handle;
+
+	if (!is_ours(fd) || pread(fd, h->bytes, sizeof(*h), 0) != sizeof(*h))
+		h->own = (struct wh_shareable){ .magic = WH_SHAREABLE_OWN, .fd = fd };
+}
+
+/* Can anything of this kind go to or come from another process? */
+static CUresult passes(const void *pointer, CUmemAllocationHandleType type)
+{
+	CUresult res = wh_usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!pointer)
+		return CUDA_ERROR_INVALID_VALUE;
+	return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? CUDA_SUCCESS :
+								  CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
 				      CUmemAllocationHandleType handleType,
 				      unsigned long long flags)
 {
-	union {
-		unsigned char bytes[WH_SHAREABLE_BYTES];
-		struct wh_shareable own;
-	} h = { 0 };
-	CUresult res = wh_usable();
-	int fd;
+	CUresult res = passes(shareableHandle, handleType);
+	union shareable h = { 0 };
 
-	if (res != CUDA_SUCCESS)
-		return res;
-	if (!shareableHandle)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	res = wh_raw_cuMemExportToShareableHandle(h.bytes, handle, handleType, flags);
-	if (res != CUDA_SUCCESS)
-		return res;
-	fd = h.own.magic == WH_SHAREABLE_OWN ? h.own.fd : make_file(h.bytes, sizeof(h));
-	if (fd < 0)
-		return CUDA_ERROR_OPERATING_SYSTEM;
-	memcpy(shareableHandle, &fd, sizeof(fd));
-	return CUDA_SUCCESS;
+	if (res == CUDA_SUCCESS)
+		res = wh_raw_cuMemExportToShareableHandle(h.bytes, handle, handleType, flags);
+	return res ? res : give_file(shareableHandle, &h);
 }
 
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
 					CUmemAllocationHandleType shHandleType)
 {
-	union {
-		unsigned char bytes[WH_SHAREABLE_BYTES];
-		struct wh_shareable own;
-	} h = { 0 };
-	CUresult res = wh_usable();
-	int fd = (int)(intptr_t)osHandle;
+	CUresult res = passes(handle, shHandleType);
+	union shareable h = { 0 };
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	if (!handle)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	/* A file of another kind is the driver's own, which knows it in this process only. */
-	if (!is_ours(fd) || pread(fd, h.bytes, sizeof(h), 0) != sizeof(h))
-		h.own = (struct wh_shareable){ .magic = WH_SHAREABLE_OWN, .fd = fd };
+	take_file(&h, osHandle);
 	return wh_raw_cuMemImportFromShareableHandle(handle, h.bytes, shHandleType);
+}
+
+/* --- Pools -------------------------------------------------------------------------- */
+
+CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
+					  CUmemAllocationHandleType handleType,
+					  unsigned long long flags)
+{
+	CUresult res = passes(handle_out, handleType);
+	union shareable h = { 0 };
+
+	if (res == CUDA_SUCCESS)
+		res = wh_raw_cuMemPoolExportToShareableHandle(h.bytes, pool, handleType, flags);
+	return res ? res : give_file(handle_out, &h);
+}
+
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle,
+					    CUmemAllocationHandleType handleType,
+					    unsigned long long flags)
+{
+	CUresult res = passes(pool_out, handleType);
+	union shareable h = { 0 };
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	take_file(&h, handle);
+	return wh_raw_cuMemPoolImportFromShareableHandle(pool_out, h.bytes, handleType, flags);
+}
+
+void wh_after_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
+				     CUmemPoolPtrExportData *shareData)
+{
+	CUdeviceptr base;
+	size_t size;
+
+	(void)pool;
+	(void)shareData;
+	if (wh_raw_cuMemGetAddressRange_v2(&base, &size, *ptr_out) == CUDA_SUCCESS)
+		wh_range_add(*ptr_out, size - (*ptr_out - base));
 }

@@ -14,7 +14,7 @@
  * refuses.
  */
 #define _GNU_SOURCE
-#include "limits/ipc.h"
+#include "limits/ipc_table.h"
 #include "limits/ipc_files.h"
 
 #include <stdio.h>
@@ -25,49 +25,22 @@
 
 #include "limits/memory.h"
 
-/* The handle that a client holds: 64 bytes, as many as the driver's own. */
-#define HANDLE_MAGIC	0x434c4f4857ULL		/* "WHOLC" */
-struct handle {
-	uint64_t magic;		/* the kind is in its highest byte */
-	uint64_t id[2];
-	uint64_t zero[5];
-};
-_Static_assert(sizeof(struct handle) == sizeof(CUipcMemHandle) &&
-	       sizeof(struct handle) == sizeof(CUipcEventHandle) &&
-	       sizeof(((struct wh_shared *)0)->real) == sizeof(struct handle), "64 bytes each");
-_Static_assert(WH_TENANT_WORKERS <= 64, "one bit for each worker");
-
-/* An object that this worker has opened: its address or handle, and its entry in the table. */
-struct import {
-	uint64_t addr, ctx, id[2];
-	uint32_t kind;
-	uint32_t entry;
-	uint32_t opened;
-};
-
-struct wh_ipc {
-	unsigned int account;
-	uint32_t exports;	/* number of entries that may be ours */
-	struct import *import;
-	size_t imports;
-};
-
 /* --- The table -------------------------------------------------------------------- */
 
-static struct wh_shared_table *table_of(struct wh_session *s)
+struct wh_shared_table *wh_ipc_table(struct wh_session *s)
 {
 	return &s->limits.usage->shared;
 }
 
 /* A worker that died with the lock left at most an entry without a number, which is free. */
-static bool lock_table(struct wh_session *s)
+bool wh_ipc_lock(struct wh_session *s)
 {
-	return wh_usage_lock(table_of(s)->lock);
+	return wh_usage_lock(wh_ipc_table(s)->lock);
 }
 
-static void unlock_table(struct wh_session *s)
+void wh_ipc_unlock(struct wh_session *s)
 {
-	wh_usage_unlock(table_of(s)->lock);
+	wh_usage_unlock(wh_ipc_table(s)->lock);
 }
 
 static uint32_t top_of(const struct wh_shared_table *t)
@@ -97,7 +70,7 @@ static bool is_over(const struct wh_tenant_usage *u, const struct wh_shared *e)
 /* Drops entries that are over. Returns the first free entry, or NULL when there is none. */
 static struct wh_shared *sweep(struct wh_session *s)
 {
-	struct wh_shared_table *t = table_of(s);
+	struct wh_shared_table *t = wh_ipc_table(s);
 	struct wh_shared *e, *first = NULL;
 	uint32_t i, top = top_of(t), used = 0;
 
@@ -122,9 +95,9 @@ static bool is_ours(struct wh_session *s, const struct wh_shared *e)
 	       wh_shared_alive(s->limits.usage, e);
 }
 
-static struct wh_shared *find_ours(struct wh_session *s, uint32_t kind, uint64_t key)
+struct wh_shared *wh_ipc_find_ours(struct wh_session *s, uint32_t kind, uint64_t key)
 {
-	struct wh_shared_table *t = table_of(s);
+	struct wh_shared_table *t = wh_ipc_table(s);
 	uint32_t i, top = top_of(t);
 
 	for (i = 0; i < top; i++)
@@ -139,9 +112,9 @@ static bool can_open(struct wh_session *s, const struct wh_shared *e)
 	return wh_shared_alive(s->limits.usage, e) || e->openers & 1ull << s->limits.ipc->account;
 }
 
-static struct wh_shared *find(struct wh_session *s, uint32_t kind, const uint64_t id[2])
+struct wh_shared *wh_ipc_find(struct wh_session *s, uint32_t kind, const uint64_t id[2])
 {
-	struct wh_shared_table *t = table_of(s);
+	struct wh_shared_table *t = wh_ipc_table(s);
 	uint32_t i, top = top_of(t);
 	struct wh_shared *e;
 
@@ -158,27 +131,27 @@ static struct wh_shared *find(struct wh_session *s, uint32_t kind, const uint64_
 /* The number is written last: until then nobody finds the entry, and if we die it is free. */
 static CUresult fill(struct wh_session *s, struct wh_shared *e, const struct wh_shared *what)
 {
-	uint32_t at = (uint32_t)(e - table_of(s)->entry);
+	uint32_t at = (uint32_t)(e - wh_ipc_table(s)->entry);
 	uint64_t id[2] = { 0 };
 
 	if (getrandom(id, sizeof(id), 0) != sizeof(id) || !(id[0] | id[1]))
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	*e = *what;
-	if (at >= top_of(table_of(s)))
-		__atomic_store_n(&table_of(s)->top, at + 1, __ATOMIC_RELEASE);
+	if (at >= top_of(wh_ipc_table(s)))
+		__atomic_store_n(&wh_ipc_table(s)->top, at + 1, __ATOMIC_RELEASE);
 	e->id[1] = id[1];
 	__atomic_store_n(&e->id[0], id[0], __ATOMIC_RELEASE);
 	s->limits.ipc->exports++;
 	return CUDA_SUCCESS;
 }
 
-static void give(struct handle *out, const struct wh_shared *e)
+static void give(struct wh_ipc_handle *out, const struct wh_shared *e)
 {
-	*out = (struct handle){ .magic = HANDLE_MAGIC | (uint64_t)e->kind << 56,
+	*out = (struct wh_ipc_handle){ .magic = HANDLE_MAGIC | (uint64_t)e->kind << 56,
 				.id = { e->id[0], e->id[1] } };
 }
 
-static bool taken(const struct handle *h, uint32_t kind)
+bool wh_ipc_taken(const struct wh_ipc_handle *h, uint32_t kind)
 {
 	static const uint64_t zero[5];
 
@@ -191,7 +164,7 @@ static bool taken(const struct handle *h, uint32_t kind)
  */
 static void end_export(struct wh_session *s, struct wh_shared *e)
 {
-	if (e->kind == WH_SHARED_ALLOCATION)
+	if (e->kind == WH_SHARED_ALLOCATION || e->kind == WH_SHARED_POOL)
 		wh_ipc_files_withdraw(e->id);
 	__atomic_store_n(&e->gone, 1, __ATOMIC_SEQ_CST);
 	if (!(e->openers & wh_tenant_living(s->limits.usage)))
@@ -204,14 +177,15 @@ static void end_export(struct wh_session *s, struct wh_shared *e)
  * Exports an object. The same object gets the same number each time, as it does natively. If the
  * driver's handle has changed, the address was used again for something else.
  */
-static CUresult publish(struct wh_session *s, const struct wh_shared *what, struct handle *out)
+CUresult wh_ipc_publish(struct wh_session *s, const struct wh_shared *what,
+			struct wh_ipc_handle *out)
 {
 	struct wh_shared *e;
 	CUresult res = CUDA_SUCCESS;
 
-	if (!lock_table(s))
+	if (!wh_ipc_lock(s))
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	e = find_ours(s, what->kind, what->key);
+	e = wh_ipc_find_ours(s, what->kind, what->key);
 	if (e && memcmp(e->real, what->real, sizeof(e->real))) {
 		end_export(s, e);
 		e = NULL;
@@ -222,29 +196,25 @@ static CUresult publish(struct wh_session *s, const struct wh_shared *what, stru
 	}
 	if (res == CUDA_SUCCESS)
 		give(out, e);
-	unlock_table(s);
+	wh_ipc_unlock(s);
 	if (!e)
 		fprintf(wh_messages(), "warn: worker: the tenant shares %d objects, the most there may be\n",
 			WH_TENANT_SHARED);
 	return res;
 }
 
-static void freed(struct wh_session *s, uint32_t kind, uint64_t key)
+void wh_ipc_end(struct wh_session *s, uint32_t kind, uint64_t key)
 {
 	struct wh_shared *e;
 
-	if (!s->limits.ipc || !s->limits.ipc->exports || !lock_table(s))
+	if (!s->limits.ipc || !s->limits.ipc->exports || !wh_ipc_lock(s))
 		return;
-	e = find_ours(s, kind, key);
+	e = wh_ipc_find_ours(s, kind, key);
 	if (e)
 		end_export(s, e);
-	unlock_table(s);
+	wh_ipc_unlock(s);
 }
 
-void wh_ipc_freed(struct wh_session *s, uint64_t addr)
-{
-	freed(s, WH_SHARED_MEMORY, addr);
-}
 
 /* --- Whether it can be done --------------------------------------------------------- */
 
@@ -254,7 +224,7 @@ bool wh_ipc_works(const struct wh_session *s)
 }
 
 /* True: *res is the answer. False: the caller uses the driver's own handles. */
-static bool refused(struct wh_session *s, CUresult *res)
+bool wh_ipc_refused(struct wh_session *s, CUresult *res)
 {
 	static bool said;
 
@@ -285,7 +255,7 @@ bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr ad
 	size_t size = 0;
 
 	if (!s->limits.ipc)
-		return refused(s, res);
+		return wh_ipc_refused(s, res);
 	*res = s->drv.cuIpcGetMemHandle(out ? &real : NULL, addr);
 	if (!out && *res == CUDA_SUCCESS)
 		*res = CUDA_ERROR_INVALID_VALUE;
@@ -300,7 +270,7 @@ bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr ad
 	what.ctx = context_of(s, base);
 	what.bytes = wh_mem_round(size, WH_MEM_BLOCK);
 	memcpy(what.real, &real, sizeof(real));
-	*res = publish(s, &what, (struct handle *)out);
+	*res = wh_ipc_publish(s, &what, (struct wh_ipc_handle *)out);
 	return true;
 }
 
@@ -311,7 +281,7 @@ bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event
 	CUipcEventHandle real;
 
 	if (!s->limits.ipc)
-		return refused(s, res);
+		return wh_ipc_refused(s, res);
 	*res = s->drv.cuIpcGetEventHandle(out ? &real : NULL, event);
 	if (!out && *res == CUDA_SUCCESS)
 		*res = CUDA_ERROR_INVALID_VALUE;
@@ -321,18 +291,18 @@ bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event
 	what.generation = s->limits.account->generation;
 	what.ctx = wh_self.ctx;
 	memcpy(what.real, &real, sizeof(real));
-	*res = publish(s, &what, (struct handle *)out);
+	*res = wh_ipc_publish(s, &what, (struct wh_ipc_handle *)out);
 	return true;
 }
 
 void wh_ipc_event_gone(struct wh_session *s, uint64_t id)
 {
-	freed(s, WH_SHARED_EVENT, id);
+	wh_ipc_end(s, WH_SHARED_EVENT, id);
 }
 
 /* --- Imports ------------------------------------------------------------------------ */
 
-static struct import *import_at(struct wh_ipc *ipc, uint32_t kind, uint64_t addr)
+struct wh_ipc_import *wh_ipc_import_at(struct wh_ipc *ipc, uint32_t kind, uint64_t addr)
 {
 	size_t i;
 
@@ -353,35 +323,35 @@ static bool has_open(const struct wh_ipc *ipc, uint32_t entry)
 }
 
 /* Makes room for an import before the driver is asked, so that no opened object is ever lost. */
-static bool make_room(struct wh_ipc *ipc)
+bool wh_ipc_make_room(struct wh_ipc *ipc)
 {
-	struct import *p = realloc(ipc->import, (ipc->imports + 1) * sizeof(*p));
+	struct wh_ipc_import *p = realloc(ipc->import, (ipc->imports + 1) * sizeof(*p));
 
 	if (p)
 		ipc->import = p;
 	return p;
 }
 
-static void note_import(struct wh_session *s, uint64_t addr, uint64_t ctx,
+void wh_ipc_note_import(struct wh_session *s, uint64_t addr, uint64_t ctx,
 			const struct wh_shared *e)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
-	struct import *i = import_at(ipc, e->kind, addr);
+	struct wh_ipc_import *i = wh_ipc_import_at(ipc, e->kind, addr);
 
 	if (!i) {
 		i = &ipc->import[ipc->imports++];
-		*i = (struct import){ .addr = addr, .ctx = ctx, .id = { e->id[0], e->id[1] },
+		*i = (struct wh_ipc_import){ .addr = addr, .ctx = ctx, .id = { e->id[0], e->id[1] },
 				      .kind = e->kind,
-				      .entry = (uint32_t)(e - table_of(s)->entry) };
+				      .entry = (uint32_t)(e - wh_ipc_table(s)->entry) };
 	}
 	i->opened++;
 }
 
 /* Call this with the lock held. */
-static void drop_import(struct wh_session *s, struct import *i)
+void wh_ipc_drop_import(struct wh_session *s, struct wh_ipc_import *i)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
-	struct wh_shared *e = &table_of(s)->entry[i->entry];
+	struct wh_shared *e = &wh_ipc_table(s)->entry[i->entry];
 	uint64_t id[2] = { i->id[0], i->id[1] };
 	uint32_t entry = i->entry;
 
@@ -397,10 +367,10 @@ static void drop_import(struct wh_session *s, struct import *i)
  * The lock is held across the driver's call, so that the owner cannot free the object uncounted
  * meanwhile.
  */
-static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdeviceptr *addr,
+static CUresult open_entry(struct wh_session *s, const struct wh_ipc_handle *h, CUdeviceptr *addr,
 			   unsigned int flags)
 {
-	struct wh_shared *e = find(s, WH_SHARED_MEMORY, h->id);
+	struct wh_shared *e = wh_ipc_find(s, WH_SHARED_MEMORY, h->id);
 	CUipcMemHandle real;
 	bool had;
 	CUresult res;
@@ -412,7 +382,7 @@ static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdevic
 	__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->account, __ATOMIC_SEQ_CST);
 	res = s->drv.cuIpcOpenMemHandle_v2(addr, real, flags);
 	if (res == CUDA_SUCCESS)
-		note_import(s, *addr, wh_self.ctx, e);
+		wh_ipc_note_import(s, *addr, wh_self.ctx, e);
 	else if (!had)
 		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->account),
 				   __ATOMIC_SEQ_CST);
@@ -422,19 +392,19 @@ static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdevic
 bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemHandle *handle,
 			unsigned int flags, CUresult *res)
 {
-	struct handle h;
+	struct wh_ipc_handle h;
 
 	if (!s->limits.ipc)
-		return refused(s, res);
+		return wh_ipc_refused(s, res);
 	memcpy(&h, handle, sizeof(h));
 	*res = CUDA_ERROR_INVALID_VALUE;
-	if (!addr || !taken(&h, WH_SHARED_MEMORY))
+	if (!addr || !wh_ipc_taken(&h, WH_SHARED_MEMORY))
 		return true;
-	if (!make_room(s->limits.ipc)) {
+	if (!wh_ipc_make_room(s->limits.ipc)) {
 		*res = CUDA_ERROR_OUT_OF_MEMORY;
-	} else if (lock_table(s)) {
+	} else if (wh_ipc_lock(s)) {
 		*res = open_entry(s, &h, addr, flags);
-		unlock_table(s);
+		wh_ipc_unlock(s);
 	}
 	return true;
 }
@@ -442,12 +412,12 @@ bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemH
 void wh_ipc_closed(struct wh_session *s, uint64_t addr)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
-	struct import *i = ipc ? import_at(ipc, WH_SHARED_MEMORY, addr) : NULL;
+	struct wh_ipc_import *i = ipc ? wh_ipc_import_at(ipc, WH_SHARED_MEMORY, addr) : NULL;
 
-	if (!i || --i->opened || !lock_table(s))
+	if (!i || --i->opened || !wh_ipc_lock(s))
 		return;
-	drop_import(s, i);
-	unlock_table(s);
+	wh_ipc_drop_import(s, i);
+	wh_ipc_unlock(s);
 }
 
 bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHandle *handle,
@@ -455,18 +425,18 @@ bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHan
 {
 	CUipcEventHandle real;
 	struct wh_shared *e;
-	struct handle h;
+	struct wh_ipc_handle h;
 
 	if (!s->limits.ipc)
-		return refused(s, res);
+		return wh_ipc_refused(s, res);
 	memcpy(&h, handle, sizeof(h));
 	*res = event ? CUDA_ERROR_MAP_FAILED : CUDA_ERROR_INVALID_VALUE;
-	if (!event || !taken(&h, WH_SHARED_EVENT) || !lock_table(s))
+	if (!event || !wh_ipc_taken(&h, WH_SHARED_EVENT) || !wh_ipc_lock(s))
 		return true;
-	e = find(s, WH_SHARED_EVENT, h.id);
+	e = wh_ipc_find(s, WH_SHARED_EVENT, h.id);
 	if (e)
 		memcpy(&real, e->real, sizeof(real));
-	unlock_table(s);
+	wh_ipc_unlock(s);
 	*res = e ? s->drv.cuIpcOpenEventHandle(event, real) : CUDA_ERROR_INVALID_HANDLE;
 	return true;
 }
@@ -489,18 +459,18 @@ static const struct wh_mem_entry *allocation_of(struct wh_session *s, uint64_t r
 	return e && e->device >= 0 ? e : NULL;
 }
 
-static CUresult export_file(struct wh_session *s, const struct wh_mem_entry *a, int fd,
-			    struct handle *out)
+CUresult wh_ipc_export_file(struct wh_session *s, uint32_t kind, const struct wh_mem_entry *a,
+			    int fd, struct wh_ipc_handle *out)
 {
 	struct wh_shared what = {
-		.kind = WH_SHARED_ALLOCATION, .device = a->device, .key = a->key, .bytes = a->bytes,
+		.kind = kind, .device = a->device, .key = a->key, .bytes = a->bytes,
 		.owner = (uint8_t)s->limits.ipc->account,
 		.generation = s->limits.account->generation,
 	};
 	CUresult res = CUDA_ERROR_NOT_SUPPORTED;
 
 	if (wh_ipc_files_start(s->limits.usage, (char *)what.real))
-		res = publish(s, &what, out);
+		res = wh_ipc_publish(s, &what, out);
 	if (res == CUDA_SUCCESS)
 		return wh_ipc_files_offer(out->id, fd) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	close(fd);
@@ -518,7 +488,7 @@ bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHan
 	if (!handle)
 		return true;
 	if (!s->limits.ipc) {
-		if (refused(s, res))
+		if (wh_ipc_refused(s, res))
 			return true;
 		*res = s->drv.cuMemExportToShareableHandle(&fd, allocation, type, flags);
 		own->magic = WH_SHAREABLE_OWN;
@@ -533,7 +503,7 @@ bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHan
 		return true;
 	a = allocation_of(s, allocation);
 	if (a) {
-		*res = export_file(s, a, fd, handle);
+		*res = wh_ipc_export_file(s, WH_SHARED_ALLOCATION, a, fd, handle);
 	} else {
 		close(fd);
 		*res = CUDA_ERROR_INVALID_VALUE;
@@ -542,20 +512,20 @@ bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHan
 }
 
 /* Finds an entry and marks it as open while it is asked for, so that its memory is counted. */
-static struct wh_shared *reserve(struct wh_session *s, const uint64_t id[2], bool *had,
-				 uint32_t *pid)
+struct wh_shared *wh_ipc_reserve(struct wh_session *s, uint32_t kind, const uint64_t id[2],
+				 bool *had, uint32_t *pid)
 {
 	struct wh_shared *e = NULL;
 
-	if (!make_room(s->limits.ipc) || !lock_table(s))
+	if (!wh_ipc_make_room(s->limits.ipc) || !wh_ipc_lock(s))
 		return NULL;
-	e = find(s, WH_SHARED_ALLOCATION, id);
+	e = wh_ipc_find(s, kind, id);
 	if (e) {
 		*had = e->openers & 1ull << s->limits.ipc->account;
 		*pid = s->limits.usage->worker[e->owner % WH_TENANT_WORKERS].pid;
 		__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->account, __ATOMIC_SEQ_CST);
 	}
-	unlock_table(s);
+	wh_ipc_unlock(s);
 	return e;
 }
 
@@ -572,7 +542,29 @@ static bool note_allocation(struct wh_session *s, uint64_t real)
 	return e;
 }
 
-static CUresult import_entry(struct wh_session *s, const struct handle *h,
+/* Asks the owner for the descriptor that was offered with an entry. -1: there is none. */
+int wh_ipc_fetch(const struct wh_shared *e, uint32_t pid, const uint64_t id[2])
+{
+	char name[WH_IPC_NAME];
+
+	memcpy(name, e->real, sizeof(name));
+	return wh_ipc_files_fetch(name, pid, id);
+}
+
+/* The import has ended with `good`: the entry is noted as open, or no longer marked. */
+void wh_ipc_settle(struct wh_session *s, struct wh_shared *e, uint64_t object, bool good, bool had)
+{
+	if (!wh_ipc_lock(s))
+		return;
+	if (good)
+		wh_ipc_note_import(s, object, 0, e);
+	else if (!had)
+		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->account),
+				   __ATOMIC_SEQ_CST);
+	wh_ipc_unlock(s);
+}
+
+static CUresult import_entry(struct wh_session *s, const struct wh_ipc_handle *h,
 			     CUmemGenericAllocationHandle *allocation,
 			     CUmemAllocationHandleType type)
 {
@@ -580,26 +572,18 @@ static CUresult import_entry(struct wh_session *s, const struct handle *h,
 	struct wh_shared *e;
 	uint32_t pid = 0;
 	bool had = false;
-	char name[WH_IPC_NAME];
 	int fd;
 
-	e = reserve(s, h->id, &had, &pid);
+	e = wh_ipc_reserve(s, WH_SHARED_ALLOCATION, h->id, &had, &pid);
 	if (!e)
 		return res;
-	memcpy(name, e->real, sizeof(name));
-	fd = wh_ipc_files_fetch(name, pid, h->id);
+	fd = wh_ipc_fetch(e, pid, h->id);
 	if (fd >= 0) {
 		res = s->drv.cuMemImportFromShareableHandle(allocation, (void *)(intptr_t)fd, type);
 		close(fd);
 	}
-	if (!lock_table(s))
-		return res;
-	if (res == CUDA_SUCCESS && note_allocation(s, *allocation))
-		note_import(s, *allocation, 0, e);
-	else if (!had)
-		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->account),
-				   __ATOMIC_SEQ_CST);
-	unlock_table(s);
+	wh_ipc_settle(s, e, *allocation, res == CUDA_SUCCESS && note_allocation(s, *allocation),
+		      had);
 	return res;
 }
 
@@ -607,19 +591,20 @@ bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocatio
 		   const void *handle, CUmemAllocationHandleType type, CUresult *res)
 {
 	const struct wh_shareable *own = handle;
-	struct handle h;
+	struct wh_ipc_handle h;
 
 	*res = CUDA_ERROR_INVALID_VALUE;
 	if (!handle)
 		return true;
 	memcpy(&h, handle, sizeof(h));
 	if (!s->limits.ipc) {
-		if (!refused(s, res) && own->magic == WH_SHAREABLE_OWN)
+		if (!wh_ipc_refused(s, res) && own->magic == WH_SHAREABLE_OWN)
 			*res = s->drv.cuMemImportFromShareableHandle(allocation,
 						(void *)(intptr_t)own->fd, type);
 		return true;
 	}
-	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && taken(&h, WH_SHARED_ALLOCATION))
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+	    wh_ipc_taken(&h, WH_SHARED_ALLOCATION))
 		*res = import_entry(s, &h, allocation, type);
 	return true;
 }
@@ -627,15 +612,15 @@ bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocatio
 void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
-	struct import *i;
+	struct wh_ipc_import *i;
 
 	if (!ipc)
 		return;
-	freed(s, WH_SHARED_ALLOCATION, real);
-	i = import_at(ipc, WH_SHARED_ALLOCATION, real);
-	if (i && lock_table(s)) {
-		drop_import(s, i);
-		unlock_table(s);
+	wh_ipc_end(s, WH_SHARED_ALLOCATION, real);
+	i = wh_ipc_import_at(ipc, WH_SHARED_ALLOCATION, real);
+	if (i && wh_ipc_lock(s)) {
+		wh_ipc_drop_import(s, i);
+		wh_ipc_unlock(s);
 	}
 }
 
@@ -674,18 +659,18 @@ void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx)
 	uint32_t i;
 	size_t j;
 
-	if (!ipc || (!ipc->exports && !ipc->imports) || !lock_table(s))
+	if (!ipc || (!ipc->exports && !ipc->imports) || !wh_ipc_lock(s))
 		return;
-	t = table_of(s);
+	t = wh_ipc_table(s);
 	for (i = 0; i < top_of(t); i++)
 		if (t->entry[i].ctx == ctx && is_ours(s, &t->entry[i]))
 			end_export(s, &t->entry[i]);
 	for (j = 0; j < ipc->imports; )
 		if (ipc->import[j].ctx == ctx)
-			drop_import(s, &ipc->import[j]);
+			wh_ipc_drop_import(s, &ipc->import[j]);
 		else
 			j++;
-	unlock_table(s);
+	wh_ipc_unlock(s);
 }
 
 /*
@@ -714,12 +699,12 @@ bool wh_ipc_open(struct wh_session *s)
 		return false;
 	ipc->account = (unsigned int)(s->limits.account - s->limits.usage->worker);
 	s->limits.ipc = ipc;
-	if (!lock_table(s))
+	if (!wh_ipc_lock(s))
 		return false;
-	t = table_of(s);
+	t = wh_ipc_table(s);
 	for (i = 0; i < top_of(t); i++)
 		__atomic_and_fetch(&t->entry[i].openers, ~(1ull << ipc->account), __ATOMIC_SEQ_CST);
-	unlock_table(s);
+	wh_ipc_unlock(s);
 	return true;
 }
 

@@ -27,6 +27,29 @@ bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocatio
 void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real);
 bool wh_ipc_passes_files(const struct wh_session *s);
 
+/* Pools of other processes of the tenant: `handle` as above, `data` has 64 bytes. */
+bool wh_ipc_export_pool(struct wh_session *s, void *handle, CUmemoryPool pool,
+			CUmemAllocationHandleType type, uint64_t flags, CUresult *res);
+bool wh_ipc_import_pool(struct wh_session *s, CUmemoryPool *pool, const void *handle,
+			CUmemAllocationHandleType type, uint64_t flags, CUresult *res);
+bool wh_ipc_export_pooled(struct wh_session *s, CUmemPoolPtrExportData *out, CUdeviceptr addr,
+			  CUresult *res);
+bool wh_ipc_import_pooled(struct wh_session *s, CUdeviceptr *addr, CUmemoryPool pool,
+			  const CUmemPoolPtrExportData *data, CUresult *res);
+/* A pool is destroyed. Call this before its charge ends. */
+void wh_ipc_pool_gone(struct wh_session *s, uint64_t pool);
+/* Is the pool another process's? It gives no memory, and nothing of it is charged here. */
+bool wh_ipc_pool_imported(const struct wh_session *s, CUmemoryPool pool);
+/* For cuMemPoolTrimTo() and cuMemPoolSetAttribute(): an exported pool keeps what it has. */
+bool wh_ipc_pool_keeps(struct wh_session *s, CUmemoryPool pool, CUresult *res);
+bool wh_ipc_pool_attribute(struct wh_session *s, CUmemoryPool pool, CUmemPool_attribute which,
+			   CUresult *res);
+/*
+ * A pool of ours has so many bytes of its device now. Returns what it is charged with, which is no
+ * less than before while others have it open.
+ */
+uint64_t wh_ipc_pool_has(struct wh_session *s, uint64_t pool, uint64_t bytes);
+
 /* An allocation is about to be given back. After this nobody can open it. */
 void wh_ipc_freed(struct wh_session *s, uint64_t addr);
 /* The same for an event, by its handle in the client's world. */

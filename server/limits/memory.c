@@ -600,6 +600,8 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 		return;
 	if (type == WH_MEM_ADDRESS)
 		wh_ipc_freed(s, key);
+	if (type == WH_H_CUmemoryPool)
+		wh_ipc_pool_gone(s, key);
 	if (type == WH_H_CUgraph || type == WH_H_CUgraphExec)
 		wh_graph_gone(s, (void *)key);
 	/* Another function may later have the address of a function of this code. */

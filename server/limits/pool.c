@@ -6,6 +6,7 @@
  * than was asked for, so a growth that turns out to be too much is undone before the client hears
  * of it.
  */
+#include "limits/ipc.h"
 #include "limits/memory.h"
 
 /*
@@ -70,6 +71,8 @@ static void follow(struct wh_session *s, struct wh_mem_entry *e, uint64_t now)
 {
 	if (e->device < 0)
 		return;
+	if (e->type == WH_H_CUmemoryPool)
+		now = wh_ipc_pool_has(s, e->key, now);
 	if (now > e->bytes)
 		wh_mem_note_taken(s, e->device, now - e->bytes);
 	else if (now < e->bytes)
@@ -400,6 +403,8 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 	s->pools = true;
 	if (!s->limits.mem)
 		return CUDA_SUCCESS;
+	if (pool && wh_ipc_pool_imported(s, pool))
+		return CUDA_ERROR_INVALID_VALUE;
 	res = pool_charge(s, c, pool, stream, bytes);
 	return res == CUDA_SUCCESS ? res : leave(s, c, res);
 }

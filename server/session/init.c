@@ -81,6 +81,9 @@ static void get_attributes(struct wh_session *s, CUdevice dev, struct wh_device_
 		info->value[CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED] = 0;
 	if (!wh_ipc_passes_files(s))
 		info->value[CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED] = 0;
+	/* Pools go as descriptors alone. */
+	info->value[CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] &=
+		wh_ipc_passes_files(s) ? (int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
 }
 
 static CUresult get_uuid(struct wh_session *s, CUdevice dev, CUuuid *uuid)

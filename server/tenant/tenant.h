@@ -259,6 +259,8 @@ struct wh_sm_bucket {
 #define WH_SHARED_MEMORY	1u
 #define WH_SHARED_EVENT		2u
 #define WH_SHARED_ALLOCATION	3u	/* `real` is the owner's socket (ipc_files.h) */
+#define WH_SHARED_POOL		4u	/* the same; `bytes` follows what the pool has */
+#define WH_SHARED_POOLED	5u	/* memory of a pool, whose bytes the pool's entry has */
 
 struct wh_shared {
 	uint64_t id[2];		/* both 0: free. Written last, cleared first */

@@ -86,7 +86,7 @@ CUresult cuMemFree_v2(CUdeviceptr addr)
 	if (!addr)
 		return sgpu_leave(CUDA_SUCCESS);
 	rc = sgpu_capture_unsafe();
-	if (!rc && !sgpu_galloc_free(addr, &rc))
+	if (!rc && !sgpu_galloc_free(addr, &rc) && !sgpu_ipc_free_pooled(addr))
 		rc = sgpu_mem_release(addr, FREEABLE);
 	return sgpu_leave(rc);
 }

@@ -47,6 +47,8 @@
 #define SGPU_SHARED_OPTIN	EXEC_MAX_SHARED
 #define SGPU_MAX_PARAM_BYTES	32764u
 #define SGPU_NLIMITS		CU_LIMIT_MAX
+/* Pools are exported as descriptors. */
+#define SGPU_POOL_HANDLES	((unsigned int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 
 /* ---- objects.c: typed slabs; a handle is the address of a live slot ---- */
 
@@ -212,6 +214,10 @@ struct sgpu_mempool {
 	uint64_t used, used_high, reserved_high;
 	size_t max_size;	/* 0 = no bound */
 	int device;
+	bool shareable;		/* made to be exported */
+	/* A pool of another process: its maker and its id there. It gives no memory. */
+	int32_t from_pid;	/* 0: the pool is this process's */
+	uint64_t from_id;
 };
 
 /* State that cuLinkCreate() makes and cuLinkAddData() fills. */
@@ -437,6 +443,15 @@ int sgpu_ipc_fetch(pid_t pid, uint32_t number);
 bool sgpu_ipc_any(void);	/* memory of other processes is open */
 bool sgpu_ipc_find(uint64_t addr, struct sgpu_range *out);
 void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx);
+/*
+ * Memory of a pool that another process imports: it is freed as a pool's, and not closed. @pool is
+ * the pool's id in the process that made it. `data` has 64 bytes.
+ */
+CUresult sgpu_ipc_export_pooled(void *data, uint64_t addr, uint64_t pool);
+CUresult sgpu_ipc_import_pooled(struct sgpu_ctx *ctx, const void *data, int32_t pid, uint64_t pool,
+				uint64_t *addr);
+/* Frees imported memory of a pool. Returns false if it is none. */
+bool sgpu_ipc_free_pooled(uint64_t addr);
 
 /* ---- checkpoint.c ---- */
 

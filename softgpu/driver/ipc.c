@@ -22,6 +22,7 @@
 
 #define MEMORY_MAGIC	0x4d454d5550475353ULL	/* "SSGPUMEM" */
 #define EVENT_MAGIC	0x4e56455550475353ULL	/* "SSGPUEVN" */
+#define POOLED_MAGIC	0x4c4f4f5000000000ULL	/* "POOL", and the pool's id */
 #define PAGE		4096ULL
 
 /* The contents of both kinds of handles, which have 64 bytes each. */
@@ -43,6 +44,7 @@ struct import {
 	char *map;		/* whole pages */
 	uint64_t base, id;
 	unsigned int opened;
+	bool pooled;
 };
 
 static struct import *imports;
@@ -50,7 +52,7 @@ static size_t nimports;
 
 /* ---- memory ---- */
 
-static CUresult export_memory(struct handle *h, uint64_t addr)
+static CUresult export_memory(struct handle *h, uint64_t addr, enum sgpu_kind kind)
 {
 	struct sgpu_range range;
 	struct stat st;
@@ -58,7 +60,7 @@ static CUresult export_memory(struct handle *h, uint64_t addr)
 	uint32_t number;
 	int fd;
 
-	if (!sgpu_mem_find(addr, &range) || range.kind != SGPU_MEM_DEVICE)
+	if (!sgpu_mem_find(addr, &range) || range.kind != kind)
 		return CUDA_ERROR_INVALID_VALUE;
 	fd = sgpu_mem_file();
 	alive = sgpu_mem_export(addr);
@@ -81,7 +83,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr addr)
 
 	if (rc)
 		return rc;
-	return sgpu_leave(out ? export_memory((struct handle *)out, addr) :
+	return sgpu_leave(out ? export_memory((struct handle *)out, addr, SGPU_MEM_DEVICE) :
 				CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -210,11 +212,55 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr addr)
 	if (rc)
 		return rc;
 	m = import_of(addr);
-	if (!m || m->base != addr)
+	if (!m || m->base != addr || m->pooled)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	if (!--m->opened)
 		unmap(m);
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- memory of pools ---- */
+
+CUresult sgpu_ipc_export_pooled(void *data, uint64_t addr, uint64_t pool)
+{
+	struct handle h;
+	CUresult rc = export_memory(&h, addr, SGPU_MEM_POOL);
+
+	if (rc)
+		return rc;
+	h.magic = POOLED_MAGIC | (uint32_t)pool;
+	memcpy(data, &h, sizeof(h));
+	return CUDA_SUCCESS;
+}
+
+CUresult sgpu_ipc_import_pooled(struct sgpu_ctx *ctx, const void *data, int32_t pid, uint64_t pool,
+				uint64_t *addr)
+{
+	struct handle h;
+	CUresult rc;
+	size_t i;
+
+	memcpy(&h, data, sizeof(h));
+	if (h.magic != (POOLED_MAGIC | (uint32_t)pool) || h.pid != pid)
+		return CUDA_ERROR_INVALID_VALUE;
+	h.magic = MEMORY_MAGIC;
+	for (i = 0; i < nimports; i++)
+		if (!memcmp(&imports[i].from, &h, sizeof(h)))
+			return CUDA_ERROR_INVALID_VALUE;
+	rc = open_memory(ctx, &h, addr);
+	if (!rc)
+		import_of(*addr)->pooled = true;
+	return rc;
+}
+
+bool sgpu_ipc_free_pooled(uint64_t addr)
+{
+	struct import *m = nimports ? import_of(addr) : NULL;
+
+	if (!m || !m->pooled || m->base != addr)
+		return false;
+	unmap(m);
+	return true;
 }
 
 void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx)

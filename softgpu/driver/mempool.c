@@ -78,7 +78,7 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 	if (rc)
 		return rc;
 	p = sgpu_obj_get(SGPU_MEMPOOL, handle);
-	if (!p || p->device != dev)
+	if (!p || p->device != dev || p->from_pid)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	chosen[dev] = p;
 	return sgpu_leave(CUDA_SUCCESS);
@@ -92,7 +92,7 @@ static CUresult pool_create(CUmemoryPool *out, const CUmemPoolProps *props)
 	    props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-	    props->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+	    (unsigned int)props->handleTypes & ~SGPU_POOL_HANDLES)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!sgpu_device_ok(props->location.id))
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -100,6 +100,7 @@ static CUresult pool_create(CUmemoryPool *out, const CUmemPoolProps *props)
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p->max_size = props->maxSize;
+	p->shareable = props->handleTypes;
 	*out = (CUmemoryPool)p;
 	return CUDA_SUCCESS;
 }
@@ -323,7 +324,7 @@ static CUresult alloc_async(CUdeviceptr *out, size_t size, CUmemoryPool handle, 
 	p = any ? pool_now(ctx->device) : sgpu_obj_get(SGPU_MEMPOOL, handle);
 	if (any && !p)
 		return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-	if (!out || !p)
+	if (!out || !p || p->from_pid)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = sgpu_stream_check(ctx, stream);
 	if (!rc)
@@ -359,7 +360,7 @@ CUresult cuMemFreeAsync(CUdeviceptr addr, CUstream stream)
 		rc = sgpu_capture_stream(ctx, stream, &capturing);
 	if (!rc && capturing)
 		rc = sgpu_capture_free(capturing, addr);
-	else if (!rc && addr && !sgpu_galloc_free(addr, &rc))
+	else if (!rc && addr && !sgpu_galloc_free(addr, &rc) && !sgpu_ipc_free_pooled(addr))
 		rc = sgpu_mem_release(addr, FREEABLE);
 	return sgpu_leave(rc);
 }

@@ -113,7 +113,8 @@ static void dumps(void)
 	   !strncmp(text, "Some earlier", 12),
 	   "a_small_buffer_has_the_last_entries");
 	ok(cuLogsDumpToMemory(NULL, NULL, NULL, 0) && cuLogsCurrent(&it, 1) &&
-	   cuLogsCurrent(NULL, 0) && cuLogsRegisterCallback(NULL, NULL, NULL) && cuLogsDumpToFile(NULL, NULL, 0),
+	   cuLogsCurrent(NULL, 0) && cuLogsRegisterCallback(NULL, NULL, NULL) &&
+	   cuLogsDumpToFile(NULL, NULL, 0),
 	   "what_is_not_valid_is_refused");
 	close(fd);
 	unlink(path);

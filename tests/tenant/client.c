@@ -15,6 +15,9 @@
  *   end          destroys these events
  *   create=FILE  makes 64 MiB by cuMemCreate and exports them: FILE gets what is in the descriptor
  *   import=FILE  imports such a file; `map` maps it and releases the handle, `unmap` ends that
+ *   pool=FILE    makes a pool with 40 MiB of memory and exports both, the memory to FILE.memory;
+ *                `takepool=FILE` imports both; `freepool` frees the memory and trims the pool,
+ *                `endpool` destroys the pool
  *   info         prints total and free memory as CUDA tells it
  *   driver       prints the driver's version
  *   context      makes a second context current; `first` makes the first one current again,
@@ -170,18 +173,82 @@ static CUresult create(const char *file)
 }
 
 /* A descriptor of the same kind with the same content is as good as the original. */
-static CUresult import(const char *file)
+static int same_file(const char *file)
 {
 	int fd = memfd_create("copy", MFD_ALLOW_SEALING);
 	unsigned char bytes[64];
-	CUresult res;
 
 	if (!read_handle(file, bytes) || write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
-		return CUDA_ERROR_FILE_NOT_FOUND;
+		return -1;
 	fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE);
+	return fd;
+}
+
+static CUresult import(const char *file)
+{
+	int fd = same_file(file);
+	CUresult res;
+
+	if (fd < 0)
+		return CUDA_ERROR_FILE_NOT_FOUND;
 	res = cuMemImportFromShareableHandle(&allocation, (void *)(intptr_t)fd, FD);
 	close(fd);
 	return res;
+}
+
+static CUmemoryPool pool;
+static CUdeviceptr pooled;
+
+static CUresult make_pool(const char *file)
+{
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = FD,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	CUmemPoolPtrExportData data;
+	unsigned char bytes[64];
+	char memory[256];
+	CUresult res = cuMemPoolCreate(&pool, &props);
+	int fd = -1;
+
+	if (res == CUDA_SUCCESS)
+		res = cuMemAllocFromPoolAsync(&pooled, 40u << 20, pool, NULL);
+	if (res == CUDA_SUCCESS)
+		res = cuMemPoolExportToShareableHandle(&fd, pool, FD, 0);
+	if (res == CUDA_SUCCESS)
+		res = cuMemPoolExportPointer(&data, pooled);
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (pread(fd, bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	close(fd);
+	snprintf(memory, sizeof(memory), "%s.memory", file);
+	res = write_handle(memory, &data);
+	return res ? res : write_handle(file, bytes);
+}
+
+static CUresult take_pool(const char *file)
+{
+	CUmemPoolPtrExportData data;
+	char memory[256];
+	int fd = same_file(file);
+	CUresult res;
+
+	snprintf(memory, sizeof(memory), "%s.memory", file);
+	if (fd < 0 || !read_handle(memory, &data))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	res = cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, FD, 0);
+	close(fd);
+	return res ? res : cuMemPoolImportPointer(&pooled, pool, &data);
+}
+
+static CUresult free_pool(void)
+{
+	CUresult res = cuMemFreeAsync(pooled, NULL);
+
+	if (res == CUDA_SUCCESS)
+		res = cuStreamSynchronize(NULL);
+	return res ? res : cuMemPoolTrimTo(pool, 0);
 }
 
 static CUresult map(void)
@@ -280,6 +347,14 @@ static int act(const char *word)
 		return say(create(value + 1));
 	if (!strncmp(word, "import=", 7))
 		return say(import(value + 1));
+	if (!strncmp(word, "pool=", 5))
+		return say(make_pool(value + 1));
+	if (!strncmp(word, "takepool=", 9))
+		return say(take_pool(value + 1));
+	if (!strcmp(word, "freepool"))
+		return say(free_pool());
+	if (!strcmp(word, "endpool"))
+		return say(cuMemPoolDestroy(pool));
 	if (!strcmp(word, "map"))
 		return say(map());
 	if (!strcmp(word, "unmap"))
