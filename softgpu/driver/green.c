@@ -8,6 +8,8 @@
  */
 #include <string.h>
 
+#include <x86intrin.h>
+
 #include "driver.h"
 
 #define ALL_SMS		((1ull << SGPU_NSM) - 1)
@@ -312,4 +314,83 @@ CUresult cuGreenCtxGetId(CUgreenCtx handle, unsigned long long *id)
 		return sgpu_leave(g ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT);
 	*id = g->obj.id;
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- events of contexts: all work has been done when it was submitted ---- */
+
+struct capturing {
+	const struct sgpu_ctx *ctx;
+	bool any;
+};
+
+static void look_at_capture(void *object, void *arg)
+{
+	struct capturing *c = arg;
+	struct sgpu_stream *s = object;
+
+	c->any |= s->ctx == c->ctx && s->capture;
+}
+
+static const struct sgpu_ctx *root(const struct sgpu_ctx *ctx)
+{
+	return ctx->parent ? ctx->parent : ctx;
+}
+
+static CUresult context_event(struct sgpu_ctx *ctx, CUevent handle, bool record)
+{
+	struct sgpu_event *e = sgpu_obj_get(SGPU_EVENT, handle);
+	struct capturing c = { .ctx = ctx };
+
+	if (!ctx || !ctx->alive)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!e || (record && root(e->ctx) != root(ctx)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	sgpu_obj_each(SGPU_STREAM, look_at_capture, &c);
+	if (c.any || e->capture)
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (record) {
+		e->recorded = true;
+		e->tsc = __rdtsc();
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult green_event(CUgreenCtx handle, CUevent event, bool record)
+{
+	struct sgpu_green *g;
+	CUresult rc = sgpu_enter_healthy();
+
+	if (rc)
+		return rc;
+	g = green_of(handle);
+	return sgpu_leave(context_event(g ? g->ctx : NULL, event, record));
+}
+
+CUresult cuGreenCtxRecordEvent(CUgreenCtx ctx, CUevent event)
+{
+	return green_event(ctx, event, true);
+}
+
+CUresult cuGreenCtxWaitEvent(CUgreenCtx ctx, CUevent event)
+{
+	return green_event(ctx, event, false);
+}
+
+static CUresult any_event(CUcontext handle, CUevent event, bool record)
+{
+	CUresult rc = sgpu_enter_healthy();
+
+	if (rc)
+		return rc;
+	return sgpu_leave(context_event(sgpu_obj_get(SGPU_CTX, handle), event, record));
+}
+
+CUresult cuCtxRecordEvent(CUcontext ctx, CUevent event)
+{
+	return any_event(ctx, event, true);
+}
+
+CUresult cuCtxWaitEvent(CUcontext ctx, CUevent event)
+{
+	return any_event(ctx, event, false);
 }

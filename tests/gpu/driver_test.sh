@@ -15,14 +15,14 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 32
-for p in driver memory stream module graph conditional texture managed ipc ipc_files ipc_pools logs; do
+plan 35
+for p in driver memory stream module graph conditional green texture managed ipc ipc_files ipc_pools logs; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done
 done
 ok mirrors_shm passes shm "$bin/mirrors"
-for p in graph conditional texture managed ipc ipc_files ipc_pools; do
+for p in graph conditional green texture managed ipc ipc_files ipc_pools; do
 	ok ${p}_native passes native "$bin/$p"
 done
 finish
