@@ -373,7 +373,8 @@ class Describer:
             if not arg.array:
                 raise Problem(f'{arg.name} needs a size')
         elif obj.kind in ('record', 'union') and not arg.raw and not self.custom(obj):
-            if obj.has_pointer() or (arg.kind != 'out' and holds_address(obj) and not self.checked(obj)):
+            inside = obj.has_pointer() or (arg.kind != 'out' and holds_address(obj))
+            if inside and (arg.kind == 'out' or not self.checked(obj)):
                 raise Problem(f'{arg.name} is a struct with addresses inside')
             if obj.kind == 'union' and obj.has_pointer(handles=True):
                 raise Problem(f'{arg.name} is a union of handles')

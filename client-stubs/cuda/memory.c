@@ -198,6 +198,20 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 	return res;
 }
 
+/* --- Decompression -------------------------------------------------------------------------- */
+
+/* Which operation an error is of does not come back: it is told as one of the batch. */
+CUresult cuMemBatchDecompressAsync(CUmemDecompressParams *paramsArray, size_t count,
+				   unsigned int flags, size_t *errorIndex, CUstream stream)
+{
+	size_t unused;
+	CUresult res = wh_raw_cuMemBatchDecompressAsync(paramsArray, count, flags, &unused, stream);
+
+	if (res != CUDA_SUCCESS && errorIndex)
+		*errorIndex = SIZE_MAX;
+	return res;
+}
+
 /* --- Queries ---------------------------------------------------------------------------- */
 
 CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)

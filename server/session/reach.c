@@ -172,6 +172,24 @@ CUresult wh_reach_CUstreamBatchMemOpParams(struct wh_session *s, CUstreamBatchMe
 	return res;
 }
 
+/* The device writes to `dst` what the bytes say, as a kernel of the client's would. */
+CUresult wh_reach_CUmemDecompressParams(struct wh_session *s, CUmemDecompressParams *p,
+					size_t count)
+{
+	CUresult res = CUDA_SUCCESS;
+	size_t i;
+
+	for (i = 0; p && i < count && res == CUDA_SUCCESS; i++) {
+		res = wh_reach(s, (uintptr_t)p[i].src, p[i].srcNumBytes);
+		if (res == CUDA_SUCCESS)
+			res = wh_reach(s, (uintptr_t)p[i].dst,
+				       p[i].dstNumBytes ? p[i].dstNumBytes : 1);
+		if (res == CUDA_SUCCESS)
+			res = wh_reach(s, (uintptr_t)p[i].dstActBytes, sizeof(uint32_t));
+	}
+	return res;
+}
+
 /* Returns at least the bytes of one element. */
 static uint64_t texel(CUarray_format format, unsigned int channels)
 {

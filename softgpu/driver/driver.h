@@ -47,6 +47,7 @@
 #define SGPU_SHARED_OPTIN	EXEC_MAX_SHARED
 #define SGPU_MAX_PARAM_BYTES	32764u
 #define SGPU_NLIMITS		CU_LIMIT_MAX
+#define SGPU_DECOMPRESS_MOST	(1u << 30)	/* bytes of one operation */
 /* Pools are exported as descriptors. */
 #define SGPU_POOL_HANDLES	((unsigned int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 
