@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The test promises graphs through the runtime: nodes by hand and by capture, pageable memory,
-// host functions, symbols, changes of executables, user objects. It needs nvcc and any CUDA
+// host functions, symbols, changes of executables, user objects, loops. It needs nvcc and any CUDA
 // device.
 #include <atomic>
 #include <thread>
@@ -420,11 +420,55 @@ static void test_user_object(cudaStream_t s)
 	ok_eq(destroyed, 1, "its_end_runs_the_destructor");
 }
 
+/* A loop of a graph, as PyTorch makes it while it captures. */
+__global__ void count_down(cudaGraphConditionalHandle go_on, int *left, int *x)
+{
+	*x += 10;
+	*left -= 1;
+	cudaGraphSetConditional(go_on, *left > 0);
+}
+
+static void test_conditional(cudaStream_t s)
+{
+	cudaGraphNodeParams p = { cudaGraphNodeTypeConditional };
+	cudaStreamCaptureStatus status;
+	cudaGraphConditionalHandle h;
+	int start[2] = { 7, 1 }, got[2];
+	const cudaGraphNode_t *deps;
+	cudaGraph_t g, same;
+	cudaGraphExec_t x;
+	cudaGraphNode_t n;
+	size_t ndeps;
+
+	NEED(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed));
+	NEED(cudaStreamGetCaptureInfo(s, &status, NULL, &g, &deps, NULL, &ndeps));
+	NEED(cudaGraphConditionalHandleCreate(&h, g, 1, cudaGraphCondAssignDefault));
+	p.conditional.handle = h;
+	p.conditional.type = cudaGraphCondTypeWhile;
+	p.conditional.size = 1;
+	ok_err(cudaGraphAddNode(&n, g, deps, NULL, ndeps, &p), cudaSuccess,
+	       "a_loop_joins_a_capture");
+	NEED(cudaStreamUpdateCaptureDependencies(s, &n, NULL, 1, cudaStreamSetCaptureDependencies));
+	NEED(cudaStreamEndCapture(s, &g));
+	NEED(cudaStreamBeginCaptureToGraph(s, p.conditional.phGraph_out[0], NULL, NULL, 0,
+					   cudaStreamCaptureModeRelaxed));
+	count_down<<<1, 1, 0, s>>>(h, dev, dev + 1);
+	NEED(cudaStreamEndCapture(s, &same));
+	NEED(cudaGraphInstantiate(&x, g, 0));
+	NEED(cudaMemcpy(dev, start, sizeof(start), cudaMemcpyHostToDevice));
+	NEED(cudaGraphLaunch(x, s));
+	NEED(cudaStreamSynchronize(s));
+	NEED(cudaMemcpy(got, dev, sizeof(got), cudaMemcpyDeviceToHost));
+	ok(!got[0] && got[1] == 71, "kernels_say_when_it_ends");
+	NEED(cudaGraphExecDestroy(x));
+	NEED(cudaGraphDestroy(g));
+}
+
 int main()
 {
 	cudaStream_t s;
 
-	tap_plan(32);
+	tap_plan(34);
 	NEED(cudaStreamCreate(&s));
 	NEED(cudaMalloc(&dev, sizeof(in)));
 	test_by_hand(s);
@@ -435,6 +479,7 @@ int main()
 	test_any_node(s);
 	test_memory_nodes(s);
 	test_user_object(s);
+	test_conditional(s);
 	test_threads(s);
 	NEED(cudaFree(dev));
 	NEED(cudaStreamDestroy(s));
