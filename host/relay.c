@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -182,14 +183,20 @@ static void end_worker(struct part *p)
 	p->state = ENDING;
 }
 
-/* The name says that a part is brought (shm.h); nobody connects to it. */
+/*
+ * The name says that a part is brought (shm.h); nobody connects to it. Names are the whole
+ * machine's: one that others can guess they could have taken before.
+ */
 static int bind_name(int fd, unsigned int number)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	static unsigned int times;
-	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, WH_SHM_BRINGS "%d/%u/%u", getpid(),
-			 number, ++times);
+	unsigned long long secret;
+	int n;
 
+	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return -1;
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, WH_SHM_BRINGS "%d/%u/%016llx",
+		     getpid(), number, secret);
 	return bind(fd, (struct sockaddr *)&a, offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
