@@ -70,6 +70,7 @@ bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures
  */
 bool ws_tenant_suspend(const struct ws_config *c, uint32_t job, char err[WS_ERROR]);
 bool ws_tenant_resume(const struct ws_config *c, uint32_t job, char err[WS_ERROR]);
+/* True also if the server is there and does not say. */
 bool ws_tenant_is_suspended(const struct ws_config *c, uint32_t job);
 
 /* --- record.c: the record in Slurm's database, if there is one */

@@ -27,6 +27,7 @@
 
 #define PREFIX		"slurm-"
 #define TIMEOUT_S	30
+#define TRIES		3	/* where the server is killed each time */
 #define WORK_MS		20000	/* a job's calls and work under way may last, and then */
 #define DRIVER_S	600	/* the driver, that takes or gives it the device */
 #define GONE_MS		20000	/* a driver may need long to end a process */
@@ -50,40 +51,65 @@ void ws_tenant_name(const struct ws_config *c, uint32_t job, char out[WS_NAME])
 
 /* --- The control socket -------------------------------------------------------------- */
 
+/* Returns -1 with err and errno. */
 static int open_control(const char *dir, unsigned int seconds, char err[WS_ERROR])
 {
 	const struct timeval wait = { seconds, 0 };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir);
+	int n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir), error;
 
 	if (fd >= 0 && n < (int)sizeof(a.sun_path) &&
 	    !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) &&
 	    !connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		return fd;
+	error = n < (int)sizeof(a.sun_path) ? errno : ENAMETOOLONG;
 	snprintf(err, WS_ERROR, "no server answers at %.200s: %s", dir,
-		 n < (int)sizeof(a.sun_path) ? strerror(errno) : "its name is too long for a socket");
+		 error == ENAMETOOLONG ? "its name is too long for a socket" : strerror(error));
 	if (fd >= 0)
 		close(fd);
+	errno = error;
 	return -1;
 }
 
-/* Sends a request and deletes it. The caller deletes the answer. Returns NULL with err. */
-static cJSON *ask_for(const char *dir, cJSON *request, unsigned int seconds, char err[WS_ERROR])
+/*
+ * Sends a request on a connection of its own. Returns the bytes of the answer; 0: the server was
+ * killed meanwhile, and perhaps the next one has taken its place; -1 with err: no answer, and *gone
+ * if there is no server.
+ */
+static ssize_t exchange(const char *dir, unsigned int seconds, const char *text,
+			char in[WH_CONTROL_PACKET + 1], bool *gone, char err[WS_ERROR])
+{
+	int fd = open_control(dir, seconds, err);
+	ssize_t n = 0;
+
+	*gone = fd < 0 && (errno == ENOENT || errno == ECONNREFUSED);
+	if (fd < 0)
+		return -1;
+	if (send(fd, text, strlen(text), MSG_NOSIGNAL) > 0)
+		n = recv(fd, in, WH_CONTROL_PACKET, 0);
+	if (n < 0 && errno == ECONNRESET)
+		n = 0;
+	snprintf(err, WS_ERROR, "the server at %.200s did not answer%s%s", dir, n < 0 ? ": " : "",
+		 n < 0 ? strerror(errno) : "");
+	close(fd);
+	return n;
+}
+
+/* Sends a request, so often. The caller deletes the answer. Returns NULL with err. */
+static cJSON *ask_often(const char *dir, const cJSON *request, unsigned int seconds, int tries,
+			bool *gone, char err[WS_ERROR])
 {
 	char *text = cJSON_PrintUnformatted(request), *in = malloc(WH_CONTROL_PACKET + 1);
-	int fd = text && in ? open_control(dir, seconds, err) : -1;
 	cJSON *answer = NULL;
 	const char *why;
-	ssize_t n = -1;
+	ssize_t n = 0;
+	int i;
 
-	cJSON_Delete(request);
-	if (fd >= 0) {
-		snprintf(err, WS_ERROR, "the server did not answer");
-		if (send(fd, text, strlen(text), MSG_NOSIGNAL) > 0)
-			n = recv(fd, in, WH_CONTROL_PACKET, 0);
-		close(fd);
-	}
+	*gone = false;
+	snprintf(err, WS_ERROR, "no memory");
+	for (i = 0; text && in && !n && i < tries; i++)
+		n = exchange(dir, seconds, text, in, gone, err);
 	if (n > 0) {
 		in[n] = 0;
 		answer = cJSON_Parse(in);
@@ -96,6 +122,16 @@ static cJSON *ask_for(const char *dir, cJSON *request, unsigned int seconds, cha
 	snprintf(err, WS_ERROR, "%s", why ? why : "the server refused without a reason");
 	cJSON_Delete(answer);
 	return NULL;
+}
+
+/* Sends a request once and deletes it. */
+static cJSON *ask_for(const char *dir, cJSON *request, unsigned int seconds, char err[WS_ERROR])
+{
+	bool gone;
+	cJSON *answer = ask_often(dir, request, seconds, 1, &gone, err);
+
+	cJSON_Delete(request);
+	return answer;
 }
 
 static cJSON *ask(const char *dir, cJSON *request, char err[WS_ERROR])
@@ -270,22 +306,29 @@ static enum ws_made create(const struct ws_config *c, const struct ws_grant *g, 
 	return answer ? WS_MADE : WS_FAILED;
 }
 
-/*
- * A killed server leaves files that are no longer a tenant, so the server itself is asked. Copies
- * the tenant's state, such as "running"; false: there is none.
- */
-static bool find_state(const char *dir, const char *name, char state[WS_NAME])
-{
-	char err[WS_ERROR];
-	cJSON *answer = ask(dir, request("list", NULL), err), *e;
-	const char *it, *is;
-	bool found = false;
+enum found { ABSENT, FOUND, UNKNOWN };
 
+/*
+ * A killed server leaves files that are no longer a tenant, so the server itself is asked, and the
+ * one after it if that is killed meanwhile. Copies the tenant's state, such as "running". Where no
+ * server is, there is no tenant. UNKNOWN with err: there is one, and it does not answer.
+ */
+static enum found find(const char *dir, const char *name, char state[WS_NAME], char err[WS_ERROR])
+{
+	cJSON *o = request("list", NULL), *answer, *e;
+	enum found found = ABSENT;
+	const char *it, *is;
+	bool gone;
+
+	answer = ask_often(dir, o, TIMEOUT_S, TRIES, &gone, err);
+	cJSON_Delete(o);
+	if (!answer)
+		return gone ? ABSENT : UNKNOWN;
 	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "tenants")) {
 		it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
 		if (!it || strcmp(it, name))
 			continue;
-		found = true;
+		found = FOUND;
 		is = cJSON_GetStringValue(cJSON_GetObjectItem(e, "state"));
 		snprintf(state, WS_NAME, "%s", is ? is : "");
 	}
@@ -293,11 +336,11 @@ static bool find_state(const char *dir, const char *name, char state[WS_NAME])
 	return found;
 }
 
-static bool server_has(const char *dir, const char *name)
+static enum found server_has(const char *dir, const char *name, char err[WS_ERROR])
 {
 	char state[WS_NAME];
 
-	return find_state(dir, name, state);
+	return find(dir, name, state, err);
 }
 
 enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g,
@@ -313,7 +356,11 @@ enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *
 		return WS_FAILED;
 	}
 	ws_tenant_name(c, g->job, name);
-	made = server_has(c->dir, name) ? WS_MADE : create(c, g, name, err);
+	switch (server_has(c->dir, name, err)) {
+	case FOUND:	made = WS_MADE; break;
+	case ABSENT:	made = create(c, g, name, err); break;
+	default:	made = WS_FAILED;
+	}
 	close(lock);
 	return made;
 }
@@ -325,9 +372,13 @@ static bool brought(const struct ws_config *c, uint32_t job, const char *op, con
 {
 	char name[WS_NAME], state[WS_NAME];
 	cJSON *o, *answer;
+	enum found found;
 
 	ws_tenant_name(c, job, name);
-	if (!find_state(c->dir, name, state) || !strcmp(state, wanted))
+	found = find(c->dir, name, state, err);
+	if (found == UNKNOWN)
+		return false;
+	if (found == ABSENT || !strcmp(state, wanted))
 		return true;
 	o = request(op, name);
 	if (!strcmp(op, "suspend"))
@@ -349,10 +400,12 @@ bool ws_tenant_resume(const struct ws_config *c, uint32_t job, char err[WS_ERROR
 
 bool ws_tenant_is_suspended(const struct ws_config *c, uint32_t job)
 {
-	char name[WS_NAME], state[WS_NAME];
+	char name[WS_NAME], state[WS_NAME], err[WS_ERROR];
+	enum found found;
 
 	ws_tenant_name(c, job, name);
-	return find_state(c->dir, name, state) && !strcmp(state, "suspended");
+	found = find(c->dir, name, state, err);
+	return found == UNKNOWN || (found == FOUND && !strcmp(state, "suspended"));
 }
 
 /* --- All of them, and their end ------------------------------------------------------------- */
@@ -360,10 +413,13 @@ bool ws_tenant_is_suspended(const struct ws_config *c, uint32_t job)
 unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS])
 {
 	char err[WS_ERROR], name[WS_NAME];
-	cJSON *answer = ask(c->dir, request("list", NULL), err), *e;
+	cJSON *o = request("list", NULL), *answer, *e;
 	unsigned int n = 0;
 	const char *it;
+	bool gone;
 
+	answer = ask_often(c->dir, o, TIMEOUT_S, TRIES, &gone, err);
+	cJSON_Delete(o);
 	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "tenants")) {
 		it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
 		if (!it || n == WS_JOBS || sscanf(it, PREFIX "%" SCNu32, &jobs[n]) != 1)
@@ -397,13 +453,14 @@ static bool delete(const char *dir, const char *name, char err[WS_ERROR])
 {
 	const struct timespec pause = { 0, 10000000 };
 	cJSON *o = request("delete", name), *answer;
+	char other[WS_ERROR];
 	int i;
 
 	cJSON_AddTrueToObject(o, "force");
 	answer = ask(dir, o, err);
 	cJSON_Delete(answer);
 	if (!answer)
-		return !server_has(dir, name);
+		return server_has(dir, name, other) == ABSENT;
 	for (i = 0; i < GONE_MS / 10 && is_there(dir, name); i++)
 		nanosleep(&pause, NULL);
 	return true;
@@ -415,6 +472,7 @@ bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures
 	const char *dir = c->dir;
 	char name[WS_NAME], folder[PATH_MAX + 16];
 	struct wh_tenant_file file;
+	enum found found;
 	bool mapped, done;
 
 	*figures = (struct ws_figures){ 0 };
@@ -423,7 +481,8 @@ bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures
 	/* This also works with files of a killed server, until the next server removes them. */
 	mapped = !wh_tenant_file_open(&file, folder, name);
 	/* If no server lives, its tenants do not live either. */
-	done = !server_has(dir, name) || delete(dir, name, err);
+	found = server_has(dir, name, err);
+	done = found == ABSENT || (found == FOUND && delete(dir, name, err));
 	if (mapped) {
 		if (done)
 			read_figures(&file, figures);
