@@ -11,18 +11,26 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/tenants.h"
 #include "figures/figures.h"
+#include "tenant/clock.h"
 
 #define UNSEEN	(64ULL << 20)
+#define CALM_MS		10000	/* who has lived for so long is started again at once, */
+#define PAUSE_MS	1000	/* others after so long, and each time after twice as long */
+#define MAX_PAUSE_MS	60000
 
 static struct {
 	pid_t pid;
 	int fd;
-} reader = { .fd = -1 };
+	int64_t started_ms;
+	unsigned int pause_ms;	/* before the last start */
+	int timer;		/* of the next start; -1: there was none yet */
+} reader = { .fd = -1, .timer = -1 };
 
 /* --- Tenants ---------------------------------------------------------------------- */
 
@@ -102,6 +110,7 @@ bool wh_judge_start(void)
 	snprintf(period, sizeof(period), "%u", wh_server.period_ms);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return false;
+	reader.started_ms = wh_now_ms();
 	reader.pid = wh_start(argv, pair[1]);
 	close(pair[1]);
 	reader.fd = pair[0];
@@ -112,19 +121,50 @@ bool wh_judge_start(void)
 	return false;
 }
 
+static void on_time(int fd, void *arg)
+{
+	uint64_t times;
+
+	(void)arg;
+	if (read(fd, &times, sizeof(times)) == sizeof(times) && !reader.pid)
+		wh_judge_start();
+}
+
+/* False: nobody would start it. */
+static bool start_later(unsigned int ms)
+{
+	const struct itimerspec when = {
+		.it_value = { ms / 1000, ms % 1000 * 1000000l },
+	};
+
+	if (reader.timer < 0) {
+		reader.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (reader.timer < 0 || !wh_loop_add(reader.timer, on_time, NULL))
+			return false;
+	}
+	return !timerfd_settime(reader.timer, 0, &when, NULL);
+}
+
 /*
  * The process ends by itself, with status 0, if it can read nothing; any other end is an accident.
+ * One that has an accident each time must cost neither the machine nor the log much.
  */
 bool wh_judge_reap(pid_t pid, int status)
 {
+	unsigned int longer = reader.pause_ms ? 2 * reader.pause_ms : PAUSE_MS;
+
 	if (pid != reader.pid)
 		return false;
 	reader.pid = 0;
 	close_reader();
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return true;
-	wh_say("warn", "the process that reads NVML ended with status %#x; starting another", status);
-	wh_judge_start();
+	reader.pause_ms = wh_now_ms() - reader.started_ms >= CALM_MS ? 0 :
+			  longer < MAX_PAUSE_MS ? longer : MAX_PAUSE_MS;
+	wh_say("warn", "the process that reads NVML ended with status %#x; starting another in %u ms",
+	       status, reader.pause_ms);
+	if (!reader.pause_ms || !start_later(reader.pause_ms))
+		wh_judge_start();
 	return true;
 }
 

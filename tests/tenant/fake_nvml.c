@@ -3,15 +3,16 @@
  * Stands in for libnvidia-ml.so.1 with one device, which FAKE_NVML_UUID names. The file
  * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every call. A
  * process that has a primary context of the driver FAKE_NVML_DRIVER holds FAKE_NVML_CONTEXT bytes
- * besides. If the file FAKE_NVML_CRASH exists, the process dies. The device has 8 GiB, of which 3
- * are free, or as many bytes as the file FAKE_NVML_FREE says. It has 61
- * degrees and 123.456 W, 3 errors that were corrected and 1 that was not.
+ * besides. If the file FAKE_NVML_CRASH exists, the process dies, and so does the file if it is
+ * empty. The device has 8 GiB, of which 3 are free, or as many bytes as the file FAKE_NVML_FREE
+ * says. It has 61 degrees and 123.456 W, 3 errors that were corrected and 1 that was not.
  */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libraries/nvml_abi.h"
@@ -86,12 +87,14 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, uint32_t *n, struct n
 	const char *crash = getenv("FAKE_NVML_CRASH");
 	struct line line[17];
 	uint32_t i, lines = read_lines(line, 16);
+	struct stat st;
 
 	(void)d;
 	line[lines] = (struct line){ .pid = (unsigned int)getpid(), .bytes = bytes_of_context() };
 	lines += line[lines].bytes != 0;
-	if (crash && !access(crash, F_OK)) {
-		unlink(crash);
+	if (crash && !stat(crash, &st)) {
+		if (!st.st_size)
+			unlink(crash);
 		abort();
 	}
 	for (i = 0; i < lines && i < *n; i++)

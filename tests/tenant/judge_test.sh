@@ -17,7 +17,7 @@ figures() {
 M=1048576
 log() { cat "$WORMHOLE_DIR/server.log"; }
 
-plan 19
+plan 22
 : >"$FAKE_NVML"
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
 start good --tenant good --mem 64M -- alloc=1048576
@@ -70,6 +70,16 @@ is the_other_is_not "$(worker good)" "$good"
 ok reader_that_crashes_is_started_again await eval 'log | grep -q "reads NVML ended"'
 figures "$good $((33 * M)) 0"
 ok and_reads_on await field_is good "d['memory_driver']" $((33 * M))
+
+# One that crashes each time costs the machine and the log little.
+crashes() { log | grep -c "reads NVML ended"; }
+before=$(crashes) begun=$(date +%s%N)
+echo always >"$FAKE_NVML_CRASH"
+ok reader_that_crashes_each_time_is_started_again await eval '[ "$(crashes)" -ge $((before + 3)) ]'
+ok but_later_each_time [ $(($(date +%s%N) - begun)) -ge 2000000000 ]
+rm "$FAKE_NVML_CRASH"
+figures "$good $((34 * M)) 0"
+ok until_it_reads_again await field_is good "d['memory_driver']" $((34 * M))
 for c in good free; do finish_client $c; done
 finish_client second 2>/dev/null
 
