@@ -64,6 +64,18 @@ static void advise(int pidfd, const struct iovec *v, size_t n)
 		syscall(SYS_process_madvise, pidfd, &v[i], 1, MADV_PAGEOUT, 0);
 }
 
+/* Reads a line, or its beginning: what follows is a name of the worker's choice. */
+static bool read_line(FILE *maps, char line[512])
+{
+	int c = 0;
+
+	if (!fgets(line, 512, maps))
+		return false;
+	while (!strchr(line, '\n') && c != '\n' && c != EOF)
+		c = getc(maps);
+	return true;
+}
+
 static void name_all(int pidfd, FILE *maps)
 {
 	unsigned long long from, to, part;
@@ -71,7 +83,7 @@ static void name_all(int pidfd, FILE *maps)
 	char line[512], may[5];
 	size_t n = 0;
 
-	while (fgets(line, sizeof(line), maps)) {
+	while (read_line(maps, line)) {
 		if (sscanf(line, "%llx-%llx %4s", &from, &to, may) != 3 || may[1] != 'w' || may[3] != 'p')
 			continue;
 		for (; from < to; from += part) {
