@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The server's devices as people name them: by numbers or by UUIDs. */
 #define _GNU_SOURCE
+#include "daemon/handover.h"
 #include "daemon/keep.h"
 #include "daemon/server.h"
 
@@ -48,4 +49,55 @@ bool wh_devices_add(uint32_t *devices, const char *uuid, double number, char *er
 	}
 	*devices |= 1u << d;
 	return true;
+}
+
+/* --- Over a handover ---------------------------------------------------------------------- */
+
+void wh_devices_leave(cJSON *o)
+{
+	cJSON *all = cJSON_AddArrayToObject(o, "list"), *e;
+	const struct wh_device *d = wh_server.device;
+
+	for (; d < wh_server.device + wh_server.devices; d++) {
+		e = cJSON_CreateObject();
+		cJSON_AddStringToObject(e, "name", d->name);
+		cJSON_AddStringToObject(e, "uuid", d->uuid);
+		cJSON_AddNumberToObject(e, "memory", (double)d->memory);
+		cJSON_AddNumberToObject(e, "context", (double)d->context);
+		cJSON_AddNumberToObject(e, "sms", d->sms);
+		cJSON_AddNumberToObject(e, "groups", d->split.groups);
+		cJSON_AddNumberToObject(e, "size", d->split.size);
+		cJSON_AddNumberToObject(e, "rest", d->split.rest);
+		cJSON_AddBoolToObject(e, "loose", d->split.loose != 0);
+		cJSON_AddItemToArray(all, e);
+	}
+}
+
+static struct wh_device taken(const cJSON *e)
+{
+	struct wh_device d = {
+		.memory = wh_taken_number(e, "memory"), .context = wh_taken_number(e, "context"),
+		.sms = (uint32_t)wh_taken_number(e, "sms"),
+		.split = {
+			.groups = (uint32_t)wh_taken_number(e, "groups"),
+			.size = (uint32_t)wh_taken_number(e, "size"),
+			.rest = (uint32_t)wh_taken_number(e, "rest"),
+			.loose = wh_taken_flag(e, "loose"),
+		},
+	};
+
+	snprintf(d.name, sizeof(d.name), "%s", wh_taken_text(e, "name"));
+	snprintf(d.uuid, sizeof(d.uuid), "%s", wh_taken_text(e, "uuid"));
+	return d;
+}
+
+bool wh_devices_take(void)
+{
+	const cJSON *e;
+
+	wh_server.devices = 0;
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(wh_handed("devices"), "list"))
+		if (wh_server.devices < WH_TENANT_DEVICES)
+			wh_server.device[wh_server.devices++] = taken(e);
+	return wh_server.devices;
 }

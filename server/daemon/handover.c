@@ -139,7 +139,8 @@ static cJSON *describe(int asker)
 	wh_leave_fd(all, "asker", asker);
 	if (next)
 		cJSON_AddItemToObject(all, "next", cJSON_Duplicate(next, true));
-	if (part(all, "lock", wh_lock_leave) && part(all, "uids", wh_uids_leave) &&
+	if (part(all, "lock", wh_lock_leave) && part(all, "devices", wh_devices_leave) &&
+	    part(all, "uids", wh_uids_leave) &&
 	    part(all, "isolation", wh_isolation_leave) && part(all, "tenants", wh_tenants_leave) &&
 	    part(all, "control", wh_control_leave) && part(all, "drain", wh_drain_leave) &&
 	    part(all, "log", wh_log_leave))

@@ -62,6 +62,9 @@ const char *wh_taken_text(const cJSON *o, const char *key);
 
 /* What each part leaves, and takes over at its own start. */
 void wh_lock_leave(cJSON *o);				/* sockets.c */
+void wh_devices_leave(cJSON *o);			/* devices.c */
+/* What the server before knew of its devices; false: it left nothing. */
+bool wh_devices_take(void);
 void wh_uids_leave(cJSON *o);				/* uids.c */
 void wh_uid_range_leave(cJSON *o);			/* uid_range.c */
 void wh_uid_range_take_over(const cJSON *o);

@@ -493,9 +493,13 @@ bool wh_keep_start(char *err, size_t err_size)
 	bool handed = wh_handed("lock");
 	char folder[PATH_MAX];
 
-	if (!choose_places(err, err_size) ||
-	    (wh_keep_state(false, err, err_size) < 0 && *err))
-		return false;
+	if ((!choose_places(err, err_size) ||
+	     (wh_keep_state(false, err, err_size) < 0 && *err))) {
+		if (!handed)
+			return false;
+		/* No program ends for it. Whoever makes a tenant that is to stay hears of it. */
+		wh_say("warn", "%s; what is changed of tenants is not kept meanwhile", err);
+	}
 	if (keep.conf >= 0 && !handed)
 		load(keep.conf, keep.path.conf, WH_KEPT_FILE, false);
 	conf_path(folder, keep.path.state, TENANTS);

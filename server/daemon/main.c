@@ -213,6 +213,26 @@ static void raise_files(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/*
+ * A server that goes on knows of its devices and libraries what the one before it knew. That the
+ * driver cannot be asked now ends no program.
+ */
+static bool ask(char *err, size_t err_size)
+{
+	bool good = wh_probe(&wh_server, err, err_size);
+
+	if (!good && !wh_devices_take())
+		return false;
+	if (!good)
+		wh_say("warn", "%s; devices are taken to be as they were", err);
+	if (wh_versions_start(err, err_size))
+		return true;
+	if (!wh_handed("devices"))
+		return false;
+	wh_say("warn", "%s; new programs get the newest libraries", err);
+	return true;
+}
+
 static bool tell_devices(char *err, size_t err_size)
 {
 	if (wh_move_tell_devices())
@@ -232,8 +252,7 @@ static bool start(char *err, size_t err_size)
 		return false;
 	}
 	return wh_service_journal(wh_server.unit, err, err_size) &&
-	       wh_probe(&wh_server, err, err_size) && tell_devices(err, err_size) &&
-	       wh_versions_start(err, err_size) &&
+	       ask(err, err_size) && tell_devices(err, err_size) &&
 	       wh_tenants_start(err, err_size) && wh_keep_start(err, err_size) &&
 	       wh_room_start() &&
 	       wh_control_start(err, err_size) && watch_signals();
@@ -580,6 +599,9 @@ static int serve(void)
 	}
 	if (!start(err, sizeof(err))) {
 		wh_say("error", "%s", err[0] ? err : strerror(errno));
+		/* All is still open for another one, which may succeed. */
+		if (!first)
+			return WH_MONITOR_AGAIN;
 		stop();
 		return 1;
 	}

@@ -35,6 +35,7 @@
 #define MAX_STATE	(16u << 20)
 #define MOST_DEATHS	10	/* one after the other, each less than SOON_MS after a start */
 #define SOON_MS		1000
+#define MOST_TRIES	10	/* of servers that cannot go on, a second between two */
 #define FULL_MS		10	/* until the pipe of reports may have room again */
 #define STUCK_MS	10000	/* until a killed process that does not end is named */
 
@@ -184,6 +185,26 @@ static int watch(void)
 	return status;
 }
 
+static bool could_not_go_on(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == WH_MONITOR_AGAIN && m.shared->current;
+}
+
+/* What is missing, such as memory or a process, may be there in a moment. */
+static bool tries_again(unsigned int tries)
+{
+	const struct timespec pause = { .tv_sec = 1 };
+
+	if (m.stop)
+		return false;
+	if (tries >= MOST_TRIES) {
+		wh_say("error", "%u servers could not go on; all programs end", tries);
+		return false;
+	}
+	nanosleep(&pause, NULL);
+	return true;
+}
+
 /*
  * The server is killed by what it was asked for, perhaps, and then so is each that follows: after
  * some deaths in a row nobody goes on.
@@ -217,7 +238,7 @@ static void become(void)
 
 int wh_monitor(int (*server)(void), int state)
 {
-	unsigned int deaths = 0;
+	unsigned int deaths = 0, tries = 0;
 	int64_t started;
 	int status;
 
@@ -237,6 +258,9 @@ int wh_monitor(int (*server)(void), int state)
 			return 1;
 		}
 		status = watch();
+		tries = could_not_go_on(status) ? tries + 1 : 0;
+		if (tries && tries_again(tries))
+			continue;
 		m.died = m.failure = 0;
 		if (m.shared->become)
 			become();

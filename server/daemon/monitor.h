@@ -16,8 +16,12 @@
 
 /* --- In the process that was started ----------------------------------------------------- */
 
+/* Exit status of a server that could not go on from the state, and has ended nothing. */
+#define WH_MONITOR_AGAIN	75
+
 /*
- * Becomes the monitor of a process that runs server(), and returns the server's exit status.
+ * Becomes the monitor of a process that runs server(), and returns the server's exit status. After
+ * WH_MONITOR_AGAIN it starts another one, for some seconds.
  * `state` is the file that wh_monitor_become() of the program before was given, or -1; it is
  * closed. Call it with one thread.
  */

@@ -607,8 +607,10 @@ bool wh_tenants_start(char *err, size_t err_size)
 	if (!wh_parts_start(err, err_size) || !make_folder(err, err_size))
 		return false;
 	wh_accept_start();
-	if (wh_handed("tenants") &&
-	    (!wh_notes_write(err, err_size) || !wh_tenants_take(err, err_size)))
+	/* No program ends for want of what only readers need. */
+	if (wh_handed("tenants") && !wh_notes_write(err, err_size))
+		wh_say("warn", "%s; `wormhole stat' lacks what stands there", err);
+	if (wh_handed("tenants") && !wh_tenants_take(err, err_size))
 		return false;
 	remove_stale();
 	/* Their users are free again before a tenant that has ended gives back its own. */
