@@ -35,7 +35,7 @@
 #define MAX_STATE	(16u << 20)
 #define MOST_DEATHS	10	/* one after the other, each less than SOON_MS after a start */
 #define SOON_MS		1000
-#define MOST_TRIES	10	/* of servers that cannot go on, a second between two */
+#define TRY_MS		10000	/* servers that cannot go on are followed by others for so long */
 #define FULL_MS		10	/* until the pipe of reports may have room again */
 #define STUCK_MS	10000	/* until a killed process that does not end is named */
 
@@ -191,14 +191,14 @@ static bool could_not_go_on(int status)
 }
 
 /* What is missing, such as memory or a process, may be there in a moment. */
-static bool tries_again(unsigned int tries)
+static bool tries_again(int64_t since)
 {
 	const struct timespec pause = { .tv_sec = 1 };
 
 	if (m.stop)
 		return false;
-	if (tries >= MOST_TRIES) {
-		wh_say("error", "%u servers could not go on; all programs end", tries);
+	if (wh_now_ms() - since >= TRY_MS) {
+		wh_say("error", "no server could go on within %u s; all programs end", TRY_MS / 1000);
 		return false;
 	}
 	nanosleep(&pause, NULL);
@@ -238,8 +238,8 @@ static void become(void)
 
 int wh_monitor(int (*server)(void), int state)
 {
-	unsigned int deaths = 0, tries = 0;
-	int64_t started;
+	unsigned int deaths = 0;
+	int64_t started, since = 0;	/* the first of those that could not go on; 0: none */
 	int status;
 
 	if (!prepare()) {
@@ -258,8 +258,8 @@ int wh_monitor(int (*server)(void), int state)
 			return 1;
 		}
 		status = watch();
-		tries = could_not_go_on(status) ? tries + 1 : 0;
-		if (tries && tries_again(tries))
+		since = !could_not_go_on(status) ? 0 : since ? since : started;
+		if (since && tries_again(since))
 			continue;
 		m.died = m.failure = 0;
 		if (m.shared->become)

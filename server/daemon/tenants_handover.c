@@ -191,9 +191,7 @@ static void take_values(struct wh_tenant *t, const cJSON *o)
 /* Maps and listens to what is open. False with errno. */
 static bool take_files(struct wh_tenant *t, const cJSON *o)
 {
-	int rc = wh_tenant_file_take(&t->file, wh_tenants_folder(), t->name, wh_taken_fd(o, "limits"),
-				     wh_taken_fd(o, "usage"));
-
+	int rc = wh_tenant_file_take(&t->file, wh_taken_fd(o, "limits"), wh_taken_fd(o, "usage"));
 	unsigned int d;
 	bool put;
 

@@ -132,29 +132,23 @@ int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char 
 	return rc;
 }
 
-int wh_tenant_file_take(struct wh_tenant_file *f, const char *dir, const char *name, int limits_fd,
-			int usage_fd)
+int wh_tenant_file_take(struct wh_tenant_file *f, int limits_fd, int usage_fd)
 {
-	char path[PATH_MAX];
-	struct stat named, open_one;
-	int fd, rc = 0;
+	char path[40];
+	int fd, rc;
 
 	*f = (struct wh_tenant_file){ .limits_fd = limits_fd, .usage_fd = usage_fd };
-	/* The descriptor of workers is for reading: the file is opened again, if it is that one. */
-	path_of(path, dir, name, "limits");
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	/* The descriptor of workers is for reading. Its name may be gone. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", limits_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &named) || fstat(limits_fd, &open_one))
-		rc = -errno;
-	else if (named.st_ino != open_one.st_ino || named.st_dev != open_one.st_dev)
-		rc = -ESTALE;
-	else
-		f->limits = map(fd, sizeof(*f->limits), PROT_READ | PROT_WRITE);
-	close(fd);
+	f->limits = map(fd, sizeof(*f->limits), PROT_READ | PROT_WRITE);
 	if (f->limits)
 		f->usage = map(usage_fd, sizeof(*f->usage), PROT_READ | PROT_WRITE);
-	return rc || f->usage ? rc : -errno;
+	rc = f->usage ? 0 : -errno;
+	close(fd);
+	return rc;
 }
 
 void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char *name)

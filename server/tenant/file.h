@@ -30,9 +30,8 @@ bool wh_tenant_name_ok(const char *name);
 
 int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char *name,
 			  uint64_t id, unsigned int devices);
-/* Takes over files that are there already, with the descriptors for workers. */
-int wh_tenant_file_take(struct wh_tenant_file *f, const char *dir, const char *name, int limits_fd,
-			int usage_fd);
+/* Takes over files that are open, as workers have them. */
+int wh_tenant_file_take(struct wh_tenant_file *f, int limits_fd, int usage_fd);
 /* Unmaps, closes and removes the files. */
 void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char *name);
 

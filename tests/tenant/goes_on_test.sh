@@ -10,13 +10,13 @@ log() { cat "$WORMHOLE_DIR/server.log"; }
 told() { log | grep -q -e "$1"; }
 run() { "$wormhole" run --tenant stays -- "$client" "$@" 2>/dev/null; }
 
-plan 15
+plan 17
 mkdir "$tmp/driver"
 cp -L "$WH_BUILD/softgpu/libcuda.so.1" "$tmp/driver/"
 STATE=$tmp/state serve --backend "$tmp/driver/libcuda.so.1"
 m=$(monitor)
 "$wormhole" tenant create stays --mem 64M
-start a --tenant stays -- alloc=4096 ready line alloc=4096 ready line alloc=4096 ready line alloc=4096
+start a --tenant stays -- alloc=4096 ready line alloc=4096 ready line alloc=4096 ready line alloc=4096 ready line alloc=4096
 limits=$(field stays "d['memory_limit'], d['memory_total'] if 'memory_total' in d else 0")
 
 # An upgrade takes the driver away for a moment.
@@ -53,10 +53,16 @@ ok and_the_next_one_does await killed "$was"
 await "$wormhole" tenant list
 next a
 is programs_do_not_notice "$(said a)" "ok ok ok ok "
+
+# Somebody has removed a tenant's file.
+rm "$WORMHOLE_DIR/tenants/stays.limits"
+ok a_server_goes_on_without_the_name_of_a_tenants_file kill_alone
+next a
+is and_so_does_the_tenants_program "$(said a)" "ok ok ok ok ok "
 finish_client a
 
 chmod 733 "$WORMHOLE_DIR/tenants"
 kill -KILL "$(server)"
 ok if_none_can_all_end await gone "$m"
-like and_the_log_says_that "$(log | tail -n 1)" "servers could not go on; all programs end"
+like and_the_log_says_that "$(log | tail -n 1)" "no server could go on within 10 s; all programs end"
 finish
