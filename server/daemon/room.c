@@ -36,6 +36,7 @@
 #define IDLE_WAIT_MS	1000	/* so long an idle tenant's calls may last when it is parked; */
 #define BUSY_WAIT_MS	30000	/* so long a busy one's, */
 #define PATIENCE_MS	30000	/* and so long, beside one stay, somebody waits for room */
+#define MAX_STAY_MS	300000	/* of one that could not be parked */
 #define AGAIN_MS	1000	/* until a tenant that found no room on its devices tries again */
 
 static int timer = -1;
@@ -249,9 +250,18 @@ static bool anybody_is_in_the_way(const struct wh_tenant *for_whom, uint32_t dev
 	return false;
 }
 
+/*
+ * While one does not come to rest, others are not parked, nor brought back. So one that has not, as
+ * often as it was tried, is tried more and more seldom.
+ */
 static void stay(struct wh_tenant *t, int64_t from)
 {
-	t->room.stays_ms = from + (int64_t)wh_server.overcommit_ms;
+	int64_t ms = (int64_t)wh_server.overcommit_ms;
+	unsigned int i;
+
+	for (i = 0; i < t->room.stuck && ms < MAX_STAY_MS; i++)
+		ms = 2 * ms < MAX_STAY_MS ? 2 * ms : MAX_STAY_MS;
+	t->room.stays_ms = from + ms;
 }
 
 /* --- On the way ------------------------------------------------------------------------- */
@@ -380,13 +390,15 @@ static void on_time(int fd, void *arg)
 
 /* --- What has become of it ---------------------------------------------------------------- */
 
-void wh_room_runs(struct wh_tenant *t)
+void wh_room_runs(struct wh_tenant *t, bool stuck)
 {
 	int64_t now = wh_now_ms();
 
 	/* Also one that could not be parked, so that others are tried. */
-	if (t->room.parked)
+	if (t->room.parked) {
+		t->room.stuck = stuck ? t->room.stuck + 1 : 0;
 		stay(t, now);
+	}
 	t->room.parked = t->room.tight = false;
 	t->room.on_ms = now;
 }

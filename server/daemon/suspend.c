@@ -168,9 +168,11 @@ static void drop_result(struct wh_tenant *t)
 
 static void become(struct wh_tenant *t, enum wh_suspension state)
 {
+	enum wh_suspension was = t->suspend.state;
+
 	t->suspend.state = state;
 	if (state == WH_RUNS)
-		wh_room_runs(t);
+		wh_room_runs(t, was == WH_SUSPENDING);
 	wh_suspend_tell(t);
 	if (state == WH_RUNS) {
 		t->suspend.drained = false;

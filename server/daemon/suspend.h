@@ -128,7 +128,8 @@ void wh_control_settled(const struct wh_tenant *t, const char *why, const char *
 
 /* The timer of it. Call this when all tenants that are taken over are there. */
 bool wh_room_start(void);
-void wh_room_runs(struct wh_tenant *t);	/* its programs go on */
+/* Its programs go on. stuck: since they could not be stopped. */
+void wh_room_runs(struct wh_tenant *t, bool stuck);
 enum wh_park_end { WH_PARK_DONE, WH_PARK_FULL, WH_PARK_FAILED };
 /* A suspension or resumption is over: the device was full, or it failed for another reason. */
 void wh_room_settled(struct wh_tenant *t, enum wh_park_end end);

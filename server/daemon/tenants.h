@@ -57,6 +57,7 @@ struct wh_tenant {
 		int64_t called_ms;	/* and when there were fewer; 0: it has no programs */
 		int64_t on_ms;		/* since when it has been on its devices */
 		int64_t stays_ms;	/* until then it is not parked */
+		unsigned int stuck;	/* how often in a row it could not be */
 		uint64_t turn;		/* its place among those that wait; 0: none */
 		int64_t since_ms;	/* since when it waits */
 		uint64_t parkings;	/* how often it was parked */

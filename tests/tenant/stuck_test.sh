@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The test promises that a tenant whose worker never comes to rest keeps others from room under `serve
+# --overcommit' less and less. The worker is stopped; the device has 64 MiB.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+export WORMHOLE_SOFTGPU_MEM=64M WORMHOLE_SOFTGPU_BIND=1
+M=1048576
+books=$(mktemp /dev/shm/books.XXXXXX)
+export WORMHOLE_SOFTGPU_BOOKS="$books"
+trap 'clean_up; rm -f "$books"' EXIT
+worker() { field "$1" "t['workers'][0]['pid']"; }
+# tried adds the process that asks the driver now to a list, and has_tried N says whether there were N.
+tried() {
+	p=$(pgrep -P "$m" -f -- '--checkpoint suspend') || return 1
+	grep -qx "$p" "$tmp/tried" && return 1
+	echo "$p" >>"$tmp/tried"
+}
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+plan 3
+serve --nvml none --worker-uid none --overcommit=100ms
+m=$(monitor)
+: >"$tmp/tried"
+for t in a b; do "$wormhole" tenant create "$t" --mem 48M; done
+start x --tenant a -- alloc=$((40 * M)) copy=65536
+w=$(worker a)
+halt "$w"
+# Who has not called for a second is not waited for long.
+idle=$(($(now_ms) + 1200))
+await eval '[ "$(now_ms)" -ge $idle ]'
+"$wormhole" run --tenant b -- "$client" alloc=$((40 * M)) >"$tmp/b" 2>&1 </dev/null &
+b=$!
+for n in 1 2 3 4; do await tried; done
+begun=$(now_ms)
+ok a_tenant_that_does_not_come_to_rest_is_tried_again await tried
+ok but_later_each_time [ $(($(now_ms) - begun)) -ge 2000 ]
+kill -CONT "$w"
+wait $b
+is and_leaves_when_it_does "$(cat "$tmp/b")" ok
+finish_client x
+finish
