@@ -3,6 +3,8 @@
 import json
 import os
 
+from tenants import Refused
+
 VERSION = 1
 
 
@@ -18,15 +20,14 @@ class Checkpoint:
             if kept['version'] != VERSION:
                 raise SystemExit(f'wormhole: error: {path} is of version {kept["version"]}, and this driver '
                                  f'reads {VERSION}: install the driver that wrote it')
-            self.records = kept[kind]
+            self.records = dict(kept[kind])
         except FileNotFoundError:
             pass
         except (ValueError, KeyError, TypeError) as e:
             raise SystemExit(f'wormhole: error: {path} cannot be read ({e!r}): remove it; '
                              f'{lost}') from e
 
-    def replace(self, records):
-        """The file first: what it does not have has not happened, also for a call that comes again."""
+    def write(self, records):
         new = self.path + '.new'
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w', encoding='utf-8') as f:
             json.dump({'version': VERSION, self.kind: records}, f, indent=1, sort_keys=True)
@@ -38,6 +39,13 @@ class Checkpoint:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+    def replace(self, records):
+        """The file first: what it does not have has not happened, also for a call that comes again."""
+        try:
+            self.write(records)
+        except OSError as e:
+            raise Refused(f'{self.path} cannot be written: {e}') from e
         self.records = records
 
     def put(self, name, record):

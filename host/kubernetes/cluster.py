@@ -74,7 +74,10 @@ class Cluster:
         if self.published and self.published[0] == devices and self.now() < self.published[1] + self.resync:
             return
         self.published = None
-        self.bring(devices)
+        try:
+            self.bring(devices)
+        except (AttributeError, KeyError, TypeError) as e:
+            raise Refused(f'the slice {self.slice} is not as an API server answers with slices: {e!r}') from e
         self.published = (devices, self.now())
 
     def bring(self, devices):

@@ -12,13 +12,14 @@ from tenants import Refused
 
 
 def for_each(request, answer, do):
-    """Answers each claim for itself: one that fails does not keep others back."""
+    """Answers each claim for itself: one that fails, or is odd, does not keep others back."""
     for c in request.claims:
         try:
             answer.claims[c.uid].MergeFrom(do(c))
-        except Refused as e:
-            answer.claims[c.uid].error = str(e)
-            print(f'wormhole: warn: claim {c.namespace}/{c.name}: {e}', file=sys.stderr, flush=True)
+        except Exception as e:      # pylint: disable=broad-except
+            text = str(e) if isinstance(e, Refused) else f'it is none that this driver understands: {e!r}'
+            answer.claims[c.uid].error = text
+            print(f'wormhole: warn: claim {c.namespace}/{c.name}: {text}', file=sys.stderr, flush=True)
     return answer
 
 
