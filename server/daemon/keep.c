@@ -376,12 +376,15 @@ static bool set_limits(struct wh_tenant *t, const struct wh_limit_list *said, ch
 {
 	struct wh_limit_list all = { .has_host = 1, .host = wh_server.host_memory, .has_kernel = 1,
 				     .kernel_ms = wh_server.max_kernel_ms };
+	const struct wh_limit_list before = t->said;
 
 	wh_limit_parse(&all, "mem=none,sm=none", err, err_size);
 	wh_limit_merge(&all, said);
 	t->said = (struct wh_limit_list){ .n = 0 };
-	if (!wh_tenant_limit(t, &all, true, err, err_size))
+	if (!wh_tenant_limit(t, &all, true, err, err_size)) {
+		t->said = before;
 		return false;
+	}
 	t->said = *said;
 	return true;
 }

@@ -37,7 +37,7 @@ listener=$!
 await test -S "$tmp/notify"
 conf() { printf '[%s]\nmem = %s\n' "$1" "$2" >"$WORMHOLE_DIR/tenants.d/$1.conf"; }
 
-plan 20
+plan 22
 mkdir -p "$WORMHOLE_DIR/tenants.d"
 chmod 755 "$WORMHOLE_DIR" "$WORMHOLE_DIR/tenants.d"
 conf filed 32M
@@ -69,7 +69,13 @@ is tenants_that_files_say_now_are_made "$(field second "d['memory_limit']")" $((
 is that_of_a_running_program_is_as_it_was "$(field "$own" "d['memory_limit']")" $((48 << 20))
 
 end_service KILL
+# Two such shares do not fit beside each other.
+for t in filed second; do conf "$t" "20M
+sm = 90
+sm-policy = spatial"; done
 start_service --keep 100 --mem 128M
+like limits_that_cannot_be_are_named "$(cat "$tmp/serve")" "error: .*tenant [a-z]* is not made: "
+is and_what_was_said_before_is_known "$("$wormhole" tenant export | grep -c '^mem = ')" 2
 next b
 is they_run_on_when_the_process_was_killed "$(said b)" "ok ok ok "
 kill -KILL "$(server)"
