@@ -438,10 +438,12 @@ static bool is_child(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");
-	while (f && !parent && fgets(line, sizeof(line), f))
+	/* That one cannot look says nothing of it. */
+	if (!f)
+		return errno != ENOENT && errno != ESRCH;
+	while (!parent && fgets(line, sizeof(line), f))
 		sscanf(line, "PPid: %d", &parent);
-	if (f)
-		fclose(f);
+	fclose(f);
 	return parent == m.self;
 }
 
@@ -462,8 +464,13 @@ void wh_monitor_missing(pid_t pid)
 		keep_for_later(&unknown);
 }
 
-void wh_monitor_kill_unknown(bool (*known)(pid_t pid))
+/*
+ * Returns how many it has killed. The kernel counts its list from the begin at each read, so that
+ * it may leave out as many others then.
+ */
+static unsigned int kill_unknown(bool (*known)(pid_t pid))
 {
+	unsigned int n = 0;
 	char path[64];
 	FILE *f;
 	int pid;
@@ -476,6 +483,7 @@ void wh_monitor_kill_unknown(bool (*known)(pid_t pid))
 		if (pid == getpid() || known(pid))
 			continue;
 		kill(pid, SIGKILL);
+		n++;
 		if (wait_for(pid, STUCK_MS))
 			continue;
 		wh_say("warn", "process %d was killed and does not end: the driver keeps it; the server starts "
@@ -484,6 +492,13 @@ void wh_monitor_kill_unknown(bool (*known)(pid_t pid))
 	}
 	if (f)
 		fclose(f);
+	return n;
+}
+
+void wh_monitor_kill_unknown(bool (*known)(pid_t pid))
+{
+	while (kill_unknown(known))
+		;
 }
 
 void wh_monitor_ready(void)
