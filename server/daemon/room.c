@@ -82,6 +82,12 @@ static bool is_called(const struct wh_tenant *t)
 	return false;
 }
 
+/* Only these may it make others leave, or be in others' way on, whatever its workers say. */
+static uint32_t own_devices(const struct wh_tenant *t)
+{
+	return ~wh_hidden_places(t->file.limits);
+}
+
 /* The devices of which the tenant's workers want room, as bits, by the server's numbers. */
 static uint32_t asked_for(const struct wh_tenant *t)
 {
@@ -95,7 +101,7 @@ static uint32_t asked_for(const struct wh_tenant *t)
 		if (WH_ROOM_STATE(word) == WH_ROOM_ASKED)
 			devices |= 1u << wh_device_place(t->file.limits, WH_ROOM_DEVICE(word));
 	}
-	return devices;
+	return devices & own_devices(t);
 }
 
 static void answer(const struct wh_tenant *t, uint32_t devices, uint32_t how)
@@ -120,6 +126,7 @@ static bool has_memory(const struct wh_tenant *t, uint32_t devices)
 {
 	unsigned int d;
 
+	devices &= own_devices(t);
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		if (devices >> wh_device_place(t->file.limits, d) & 1 &&
 		    wh_tenant_memory(t->file.usage, d))
@@ -296,7 +303,7 @@ static bool has_patience(const struct wh_tenant *t, int64_t now)
 /* Those on which it waits for room. */
 static uint32_t devices_of(const struct wh_tenant *t)
 {
-	return is_away(t) ? ~wh_hidden_places(t->file.limits) : asked_for(t);
+	return is_away(t) ? own_devices(t) : asked_for(t);
 }
 
 /* Brings a tenant back, or makes room for that. False: nothing can be done now. */
@@ -372,6 +379,7 @@ static void look(void)
 	struct wh_tenant *t = NULL;
 
 	while ((t = wh_tenant_next(t))) {
+		answer(t, ~own_devices(t), WH_ROOM_NONE);
 		note_calls(t, now);
 		note_wait(t, now);
 	}
@@ -406,7 +414,7 @@ void wh_room_runs(struct wh_tenant *t, bool stuck)
 /* A tenant has left its devices. All that wait for these ask the driver again. */
 static void left(struct wh_tenant *gone)
 {
-	uint32_t devices = ~wh_hidden_places(gone->file.limits), asked;
+	uint32_t devices = own_devices(gone), asked;
 	int64_t now = wh_now_ms();
 	struct wh_tenant *t = NULL;
 
