@@ -67,26 +67,99 @@ const char *wh_handover_program(void)
 	return program;
 }
 
-/* Runs the installed program to hear whether it understands this one. */
+/* The same words, but for what an earlier handover or start has added. */
+static char **words_with(char **old, char *option, char *value)
+{
+	char **out;
+	int n = 0, i, k = 0;
+
+	while (old[n])
+		n++;
+	out = calloc((size_t)n + 3, sizeof(*out));
+	for (i = 0; out && i < n; i++) {
+		if (!strcmp(old[i], OPTION) || !strcmp(old[i], "--behind"))
+			i++;
+		else
+			out[k++] = old[i];
+	}
+	if (!out)
+		return NULL;
+	out[k++] = option;
+	out[k] = value;
+	return out;
+}
+
+/* Returns an array that ends with NULL, or NULL without memory. Its strings are the list's. */
+static char **strings_of(const cJSON *list)
+{
+	char **out = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(*out));
+	const cJSON *item;
+	int n = 0;
+
+	cJSON_ArrayForEach(item, list)
+		if (out && cJSON_IsString(item))
+			out[n++] = item->valuestring;
+	return out;
+}
+
+/*
+ * The environment of a service that was started anew. Standard error is still what it was, and so
+ * is the variable by which a service knows that it is the journal; systemd waits for the front
+ * alone.
+ */
+static char **environment_of(const cJSON *list)
+{
+	static const char journal[] = "JOURNAL_STREAM=", notify[] = "NOTIFY_SOCKET=";
+	char **out = strings_of(list), *own = getenv("JOURNAL_STREAM");
+	int i, n = 0;
+
+	for (i = 0; out && out[i]; i++)
+		if (strncmp(out[i], journal, sizeof(journal) - 1) &&
+		    strncmp(out[i], notify, sizeof(notify) - 1))
+			out[n++] = out[i];
+	/* The list had one, too, where this process does. */
+	if (out && own && i > n && asprintf(&out[n], "%s%s", journal, own) >= 0)
+		n++;
+	if (out)
+		out[n] = NULL;
+	return out;
+}
+
+/*
+ * Runs the installed program to hear whether it understands this one, and the words that it would
+ * have. It reads them before the last one.
+ */
 static bool program_knows(char *err, size_t err_size)
 {
-	char *const argv[] = { program, "--resumes", (char *)version(), NULL };
+	char **old = words, **env = environ, **argv;
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid = -1;
 
+	if (next) {
+		old = strings_of(cJSON_GetObjectItem(next, "words"));
+		env = environment_of(cJSON_GetObjectItem(next, "environment"));
+	}
+	argv = old && env ? words_with(old, "--resumes", (char *)version()) : NULL;
+	if (argv)
+		pid = fork();
 	if (!pid) {
 		wh_child_signals();
 		wh_close_in_child();
-		execv(program, argv);
+		execve(program, argv, env);
 		_exit(127);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	free(argv);
+	if (next) {
+		free(old);
+		free(env);
+	}
 	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
 		return true;
-	snprintf(err, err_size, "%s cannot go on where this server is, since it is of another version or "
-		 "cannot be run; the server goes on as it is, and `wormhole stop --when-idle' ends it with "
-		 "its last program", program);
+	snprintf(err, err_size, "%s cannot go on where this server is, since it is of another version, does not know "
+		 "its options or cannot be run; the server goes on as it is, and `wormhole stop --when-idle' "
+		 "ends it with its last program", program);
 	return false;
 }
 
@@ -189,64 +262,6 @@ static void take_back(void)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* The same words, but for what an earlier handover or start has added. */
-static char **words_with(char **old, char *number)
-{
-	char **out;
-	int n = 0, i, k = 0;
-
-	while (old[n])
-		n++;
-	out = calloc((size_t)n + 3, sizeof(*out));
-	for (i = 0; out && i < n; i++) {
-		if (!strcmp(old[i], OPTION) || !strcmp(old[i], "--behind"))
-			i++;
-		else
-			out[k++] = old[i];
-	}
-	if (!out)
-		return NULL;
-	out[k++] = OPTION;
-	out[k] = number;
-	return out;
-}
-
-/* Returns an array that ends with NULL, or NULL without memory. Its strings are the list's. */
-static char **strings_of(const cJSON *list)
-{
-	char **out = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(*out));
-	const cJSON *item;
-	int n = 0;
-
-	cJSON_ArrayForEach(item, list)
-		if (out && cJSON_IsString(item))
-			out[n++] = item->valuestring;
-	return out;
-}
-
-/*
- * The environment of a service that was started anew. Standard error is still what it was, and so
- * is the variable by which a service knows that it is the journal; systemd waits for the front
- * alone.
- */
-static char **environment_of(const cJSON *list)
-{
-	static const char journal[] = "JOURNAL_STREAM=", notify[] = "NOTIFY_SOCKET=";
-	char **out = strings_of(list), *own = getenv("JOURNAL_STREAM");
-	int i, n = 0;
-
-	for (i = 0; out && out[i]; i++)
-		if (strncmp(out[i], journal, sizeof(journal) - 1) &&
-		    strncmp(out[i], notify, sizeof(notify) - 1))
-			out[n++] = out[i];
-	/* The list had one, too, where this process does. */
-	if (out && own && i > n && asprintf(&out[n], "%s%s", journal, own) >= 0)
-		n++;
-	if (out)
-		out[n] = NULL;
-	return out;
-}
-
 void wh_handover_exec(int file)
 {
 	cJSON *all = cJSON_Parse(wh_monitor_state()), *with = cJSON_GetObjectItem(all, "next");
@@ -258,7 +273,7 @@ void wh_handover_exec(int file)
 		env = environment_of(cJSON_GetObjectItem(with, "environment"));
 	}
 	snprintf(number, sizeof(number), "%d", file);
-	argv = old ? words_with(old, number) : NULL;
+	argv = old ? words_with(old, OPTION, number) : NULL;
 	if (argv && env)
 		execve(path, argv, env);
 	free(argv);

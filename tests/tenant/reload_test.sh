@@ -20,7 +20,7 @@ reload() { "$wormhole" reload 2>&1; }
 files_of() { readlink "/proc/$1/fd/"* | sed 's/[0-9]\{2,\}/N/g' | sort | uniq -c; }
 program_of_server() { stat -Lc %i "/proc/$(server)/exe"; }
 
-plan 29
+plan 31
 serve
 "$wormhole" tenant create stays --mem 64M --sm 30
 "$wormhole" limit stays --mem 48M --host-mem 128M
@@ -64,6 +64,17 @@ finish_client a
 start d --tenant stays -- alloc=4096
 is a_new_worker_has_open_what_one_had_before "$(files_of "$(field stays "t['workers'][0]['pid']")")" "$files_of_worker"
 is stop_refuses_as_ever "$("$wormhole" stop >/dev/null 2>&1; echo $?)" 1
+
+# One of a later release may know less options than this server has.
+cat >"$tmp/bin/other" <<'END'
+#!/bin/sh
+for word; do [ "$word" != --part-size ] || exit 2; done
+END
+chmod 755 "$tmp/bin/other"
+install "$tmp/bin/other"
+like a_program_that_does_not_know_the_options_is_refused "$(reload)" "does not know its options or cannot be run; the server goes on"
+install "$WH_BUILD/server/wormhole-server"
+is and_the_server_goes_on "$("$wormhole" run --tenant stays -- "$client" alloc=4096 2>/dev/null)" ok
 
 # Again and again, while programs start and end.
 for n in 1 2 3 4 5 6; do
