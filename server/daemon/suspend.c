@@ -336,9 +336,15 @@ static bool keep_parked(struct wh_tenant *t, bool *done)
 	return true;
 }
 
-static bool order_suspend(struct wh_tenant *t, unsigned int wait_ms, bool *done, char *err,
-			  size_t err_size)
+static bool order_suspend(struct wh_tenant *t, unsigned int wait_ms, bool page_out, bool *done,
+			  char *err, size_t err_size)
 {
+	if (page_out && t->room.parked && t->suspend.state != WH_RUNS) {
+		snprintf(err, err_size, "tenant %s has left its device for others (--overcommit), and what it had is "
+			 "in the machine's memory: suspend it without --to, `wormhole resume %s', and then suspend "
+			 "it to swap", t->name, t->name);
+		return false;
+	}
 	if (keep_parked(t, done))
 		return true;
 	if (t->suspend.state != WH_RUNS) {
@@ -450,7 +456,7 @@ bool wh_suspend_request(struct wh_tenant *t, const cJSON *o, bool *done, char *e
 			return false;
 		if (t->suspend.state == WH_RUNS)
 			t->suspend.page_out = page_out;
-		if (!order_suspend(t, (unsigned int)wait, done, err, err_size))
+		if (!order_suspend(t, (unsigned int)wait, page_out, done, err, err_size))
 			return false;
 		t->suspend.drained = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "drain"));
 		return true;

@@ -14,7 +14,7 @@ trap 'off; clean_up' EXIT
 has_swap() { [ "$(sed -n 's/^SwapTotal: *\([0-9]*\).*/\1/p' /proc/meminfo)" -gt 0 ]; }
 of_worker() { sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$(worker a)/status"; }
 
-plan 11
+plan 13
 serve
 "$wormhole" tenant create a --mem 64M
 start x --tenant a -- alloc=33554432 copy=33554432 ready line copy=65536 launch=5
@@ -51,12 +51,32 @@ if PATH=$PATH:/sbin:/usr/sbin mkswap "$tmp/swap" >/dev/null 2>&1 && swapon -p 32
 	wait $computing
 	is a_tenant_goes_to_swap_five_times "$errors" 0
 	is values_are_those_of_a_run_that_nobody_disturbs "$(tail -n 1 "$tmp/disturbed")" "$want"
+	finish_client x
+	"$wormhole" stop --force
+	fd=3
+
+	# What has left its device for others is in memory, and the driver takes it nowhere else from there.
+	books=$(mktemp /dev/shm/books.XXXXXX)
+	export WORMHOLE_SOFTGPU_MEM=64M WORMHOLE_SOFTGPU_BIND=1 WORMHOLE_SOFTGPU_BOOKS="$books"
+	serve --nvml none --worker-uid none --overcommit=100ms
+	for t in p q; do
+		"$wormhole" tenant create $t --mem 48M
+		start $t --tenant $t -- alloc=41943040 copy=65536
+	done
+	like a_parked_tenant_is_not_said_to_be_in_swap "$(suspend p --to swap)" "tenant p has left its device for others"
+	is and_stays_as_it_is "$(states p q)" "parked running "
+	for t in p q; do
+		"$wormhole" tenant delete $t --force
+		finish_client $t 2>/dev/null
+	done
+	rm -f "$books"
 else
 	for n in a_tenant_is_suspended_to_swap the_command_says_how_much_went_there \
 		most_of_what_its_worker_had_is_there and_not_in_memory it_is_resumed its_program_goes_on \
-		a_tenant_goes_to_swap_five_times values_are_those_of_a_run_that_nobody_disturbs; do
+		a_tenant_goes_to_swap_five_times values_are_those_of_a_run_that_nobody_disturbs \
+		a_parked_tenant_is_not_said_to_be_in_swap and_stays_as_it_is; do
 		skip $n "no swap file can be made here"
 	done
+	finish_client x
 fi
-finish_client x
 finish
