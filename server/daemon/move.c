@@ -152,7 +152,7 @@ void wh_move_end(struct wh_tenant *t)
 static void swap_words(struct wh_tenant *t, unsigned int a, unsigned int b)
 {
 	struct wh_device_limit l = t->limit[a], most = t->most[a];
-	uint64_t bound = t->held.bound[a];
+	uint64_t bound = t->held.bound[a], had = t->had[a];
 	int i;
 
 	t->limit[a] = t->limit[b];
@@ -161,6 +161,8 @@ static void swap_words(struct wh_tenant *t, unsigned int a, unsigned int b)
 	t->most[b] = most;
 	t->held.bound[a] = t->held.bound[b];
 	t->held.bound[b] = bound;
+	t->had[a] = t->had[b];
+	t->had[b] = had;
 	for (i = 0; i < t->said.n; i++)
 		if (t->said.spec[i].device == (int)a)
 			t->said.spec[i].device = (int)b;

@@ -252,18 +252,32 @@ void wh_parts_look(struct wh_tenant *t)
 	look_again(t);
 }
 
+/* The most that a tenant can have of one of the server's devices. */
+static uint64_t most_of(const struct wh_tenant *t, unsigned int device)
+{
+	uint64_t all = wh_server.device[device].memory;
+
+	if (wh_is_hidden(wh_hidden_places(t->file.limits), (int)device))
+		return 0;
+	return t->had[device] && t->had[device] < all ? t->had[device] : all;
+}
+
 /*
  * While a tenant is suspended, its workers hold in memory of the host what they hold of devices at
- * other times. What they have charged is their own word, so a device's size is the most.
+ * other times. What they have charged is their own word, so its quota is the most.
  */
 static uint64_t from_devices(const struct wh_tenant *t)
 {
-	uint64_t sum = 0, charged;
-	unsigned int d;
+	uint64_t sum = 0, charged, most;
+	unsigned int d, place;
 
-	for (d = 0; t->suspend.state != WH_RUNS && d < wh_server.devices; d++) {
+	for (d = 0; t->suspend.state != WH_RUNS && d < WH_TENANT_DEVICES; d++) {
+		place = wh_device_place(t->file.limits, d);
+		if (place >= wh_server.devices)
+			continue;
 		charged = wh_tenant_memory(t->file.usage, d);
-		sum += charged < wh_server.device[d].memory ? charged : wh_server.device[d].memory;
+		most = most_of(t, place);
+		sum += charged < most ? charged : most;
 	}
 	return sum;
 }

@@ -195,6 +195,16 @@ static bool fits(const struct wh_tenant *t, const struct wh_device_limit *limit,
 	return kept;
 }
 
+/* What workers have got under a larger quota they keep under a smaller one. 0 is the largest. */
+static void note_quotas(struct wh_tenant *t)
+{
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (!t->workers || t->limit[d].memory - 1 > t->had[d] - 1)
+			t->had[d] = t->limit[d].memory;
+}
+
 bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list, bool kept, char *err,
 		     size_t err_size)
 {
@@ -211,8 +221,9 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list, bool
 	if (list->has_kernel)
 		t->max_kernel_ms = list->kernel_ms;
 	wh_tenant_kernel_limit(t->file.limits, t->max_kernel_ms * 1000000);
-	wh_parts_bound(t);
 	memcpy(t->limit, plan, sizeof(plan));
+	note_quotas(t);
+	wh_parts_bound(t);
 	wh_limit_merge(&t->said, list);
 	wh_limits_put(t->file.limits, &wh_tenant_seats, t->seat, plan, wh_server.devices);
 	wh_monitor_changed();
@@ -522,6 +533,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	wh_tenant_account_clear(t->file.usage, account);
 	wh_seats_worker_ended(&wh_tenant_seats, t->seat, (unsigned int)account);
 	clean_up(t);
+	note_quotas(t);
 	wh_parts_bound(t);
 	end_if_over(t);
 	wh_drain_look();

@@ -75,6 +75,8 @@ struct wh_tenant {
 	uint64_t max_kernel_ms;	/* 0: no limit */
 	uint64_t cpu_ns;	/* CPU time of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
+	/* the largest quota since it has had workers; 0: it was without */
+	uint64_t had[WH_TENANT_DEVICES];
 	struct wh_limit_list said;	/* all that requests and files have said of its limits */
 	enum wh_kept kept;
 	char *conf_file;	/* WH_KEPT_FILE: its path; else NULL */

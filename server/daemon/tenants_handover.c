@@ -62,6 +62,7 @@ static void leave_most(cJSON *all, const struct wh_tenant *t)
 		cJSON_AddNumberToObject(o, "sm", t->most[d].sm_percent);
 		cJSON_AddNumberToObject(o, "sm_max", t->most[d].sm_max);
 		cJSON_AddNumberToObject(o, "class", t->most[d].sm_class);
+		cJSON_AddNumberToObject(o, "had", (double)t->had[d]);
 		cJSON_AddItemToArray(all, o);
 	}
 }
@@ -162,6 +163,7 @@ static void take_most(struct wh_tenant *t, const cJSON *all)
 		if (d >= WH_TENANT_DEVICES)
 			break;
 		t->most[d].memory = wh_taken_number(o, "memory");
+		t->had[d] = wh_taken_number(o, "had");
 		t->most[d].sm_max = (uint32_t)wh_taken_number(o, "sm_max");
 		t->most[d].sm_class = (uint32_t)wh_taken_number(o, "class") % WH_CLASSES;
 		t->most[d++].sm_percent = (uint32_t)wh_taken_number(o, "sm");

@@ -19,7 +19,7 @@ memory_limit() {
 weight() { cat "$(group cpu "$1")/cpu.weight" 2>/dev/null || cat "$(group cpu "$1")/cpu.shares"; }
 G=1073741824
 
-plan 12
+plan 15
 serve
 "$wormhole" tenant create a --host-mem 64M
 "$wormhole" tenant create b
@@ -47,6 +47,22 @@ ok group_that_was_removed_is_made_again grep -q -x "$(workers)" "$(group memory 
 await eval '[ "$(memory_limit b)" = "$limit" ]'
 is and_its_memory_is_bounded_as_before "$(memory_limit b)" "$limit"
 finish_client late
+
+# While a tenant is suspended, its workers hold in the host's memory what they had on devices. What
+# that is they say themselves, and more than their quota is not believed.
+"$wormhole" tenant create liar --mem 8M --host-mem 64M
+start lies --tenant liar -- alloc=4194304
+running=$(memory_limit liar)
+"$wormhole" limit liar --mem 2M
+"$WH_BUILD/tests/attack/bin/lie" "$WORMHOLE_DIR/tenants/liar.usage" "counted=$(workers)"
+"$wormhole" suspend liar 2>/dev/null
+more=$(($(memory_limit liar) - running))
+ok a_suspended_tenant_has_room_for_what_it_had test $more -ge $((4 << 20))
+ok and_for_no_more_than_it_was_given test $more -le $((8 << 20))
+kill_alone
+is so_it_is_after_a_kill_of_the_server $(($(memory_limit liar) - running)) $more
+"$wormhole" tenant delete liar --force
+finish_client lies 2>/dev/null
 base=$(sed -n 's/^memory on //p' "$WORMHOLE_DIR/protection")
 "$wormhole" stop
 is nothing_of_them_stays_behind "$(find "$base" 2>/dev/null | wc -l)" 0
