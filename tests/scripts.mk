@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A folder of tests that are all scripts includes this file after common.mk. Each script is
 # copied, with the places of the source and of the build folder filled in.
+.DEFAULT_GOAL := all
 D := $(O)/tests/$(notdir $(CURDIR))
 SCRIPTS := $(patsubst %_test.sh,$(D)/%.t,$(wildcard *_test.sh))
 
