@@ -211,7 +211,7 @@ DP2A(dp2alo_su, s16, u8, 0) DP2A(dp2alo_ss, s16, s8, 0)
 DP2A(dp2ahi_uu, u16, u8, 2) DP2A(dp2ahi_us, u16, s8, 2)
 DP2A(dp2ahi_su, s16, u8, 2) DP2A(dp2ahi_ss, s16, s8, 2)
 
-/* ---- differences of bytes: the only video instruction that nvcc uses ---- */
+/* ---- differences of bytes ---- */
 
 #define DIFF(T, i) ((u32)(BYTE(T, a, i) < BYTE(T, b, i) ? \
 			  BYTE(T, b, i) - BYTE(T, a, i) : \
@@ -225,3 +225,61 @@ OP3(vsad4_##s, u32, u32, u32, u32, \
     c + DIFF(T, 0) + DIFF(T, 1) + DIFF(T, 2) + DIFF(T, 3))
 
 VABSDIFF4(u, u8) VABSDIFF4(s, s8)
+
+/* ---- video shifts ---- */
+
+static s128 vshift_saturate(s128 v, bool is_signed)
+{
+	s128 lo = is_signed ? INT32_MIN : 0, hi = is_signed ? INT32_MAX : UINT32_MAX;
+
+	return v < lo ? lo : v > hi ? hi : v;
+}
+
+static u32 vshift_second(u32 v, u32 c, u32 op, bool is_signed)
+{
+	bool less = is_signed ? (s32)v < (s32)c : v < c;
+
+	switch (op) {
+	case AOP_ADD:
+		return v + c;
+	case AOP_MIN:
+		return less ? v : c;
+	case AOP_MAX:
+		return less ? c : v;
+	default:
+		return v;
+	}
+}
+
+/* Shifts a number of 33 bits with its sign, as the PTX manual writes it down. */
+static u32 vshift_one(const struct insn *in, u32 a, u32 b, u32 c, bool left)
+{
+	bool is_signed = in->sub2 & VSHIFT_SIGNED_RESULT;
+	s128 v = in->sub2 & VSHIFT_SIGNED_SOURCE ? (s128)(s32)a : (s128)a;
+	u32 by = in->mode & MODE_CLAMP ? (b > 32 ? 32 : b) : b & 31;
+
+	v = left ? v * ((s128)1 << by) : v >> by;
+	if (in->mode & MODE_SAT)
+		v = vshift_saturate(v, is_signed);
+	return vshift_second(v, c, in->sub, is_signed);
+}
+
+static int vshift(struct warp *w, const struct insn *in, u32 mask, bool left)
+{
+	const u32 *a = src(w, in->a), *b = src(w, in->b);
+	const u32 *c = in->sub ? src(w, in->c) : a;
+	u32 *d = dst(w, in->d);
+
+	EACH_ACTIVE d[l] = vshift_one(in, a[l], b[l], c[l], left);
+	return 0;
+}
+
+DEFINE(vshl)
+{
+	return vshift(w, in, mask, true);
+}
+
+DEFINE(vshr)
+{
+	return vshift(w, in, mask, false);
+}

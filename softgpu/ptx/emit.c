@@ -416,6 +416,19 @@ void emit_testp(struct ptx_ctx *c, const struct ptx_form *f,
 	cur(c)->sub = at->sub;
 }
 
+/* vshl and vshr: the fourth operand is that of a second operation (insn.sub). */
+void emit_vshift(struct ptx_ctx *c, const struct ptx_form *f,
+		 const struct attr *at, struct opnd *op, uint32_t nops)
+{
+	uint32_t want = at->aop ? 4 : 3;
+
+	want_nops(c, nops, want, want);
+	alu(c, f->fn[ptx_isa()], at->aop ? "iiii" : "iii", at, op);
+	cur(c)->sub = at->aop;
+	cur(c)->sub2 = (at->types[0] == T_S32 ? VSHIFT_SIGNED_RESULT : 0) |
+		       (at->types[1] == T_S32 ? VSHIFT_SIGNED_SOURCE : 0);
+}
+
 /* ---- comparisons ---- */
 
 /* Emits the predicate operands of setp: dst p{|q}, a, b{, {!}c}. */

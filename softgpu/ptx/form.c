@@ -74,6 +74,7 @@ static const struct {
 	{ "NaN", A_MODE, MODE_NAN }, { "xorsign", A_MODE, MODE_XORSIGN },
 	{ "abs", A_MODE, MODE_ABS }, { "relu", A_MODE, MODE_RELU },
 	{ "satfinite", A_MODE, MODE_SATFINITE },
+	{ "clamp", A_MODE, MODE_CLAMP },
 	{ "const", A_SPACE, SP_CONST + 1 },
 	{ "global", A_SPACE, SP_GLOBAL + 1 },
 	{ "local", A_SPACE, SP_LOCAL + 1 },

@@ -68,6 +68,9 @@ enum atom_op {
 	AOP_DEC, AOP_MIN, AOP_MAX, AOP_CAS, AOP_POPC,
 };
 
+/* Types of a video shift (insn.sub2). */
+enum vshift_type { VSHIFT_SIGNED_RESULT = 1, VSHIFT_SIGNED_SOURCE = 2 };
+
 enum testp_op {
 	TESTP_FINITE = 1, TESTP_INFINITE, TESTP_NUMBER, TESTP_NAN, TESTP_NORMAL,
 	TESTP_SUBNORMAL,
@@ -125,6 +128,7 @@ enum insn_mode {
 	MODE_SATFINITE = 0x100,
 	MODE_RNA = 0x200,	/* to nearest, ties away */
 	MODE_INTEGRAL = 0x400,	/* the rounding is to an integral value */
+	MODE_CLAMP = 0x800,	/* of a shift: 32 is the most, else five bits count */
 };
 
 enum mem_space {

@@ -411,11 +411,54 @@ static void pairs(void)
 	DOTS(ss, "s32.s32");
 }
 
+/* ---- video shifts: the source has 33 bits, and a second operation may follow ---- */
+
+static uint64_t shift_count(void)
+{
+	return rnd() % 4 ? rnd() % 40 : rnd_int(32);
+}
+
+static gen_fn *const shifts[OP_SRC] = { NULL, shift_count, NULL, NULL };
+
+#define UNSIGNED(v) ((s128)(v))
+#define SIGNED(v) ((s128)sx(v, 32))
+#define CLAMPED (B > 32 ? 32 : B)
+#define WRAPPED (B & 31)
+#define SAT_U(v) ((v) < 0 ? 0 : (v) > UINT32_MAX ? UINT32_MAX : (v))
+#define SAT_S(v) ((v) < INT32_MIN ? INT32_MIN : (v) > INT32_MAX ? INT32_MAX : (v))
+#define UP(v, n) ((v) * ((s128)1 << (n)))
+#define DOWN(v, n) ((v) >> (n))
+
+REF(vshr_add, low(DOWN(UNSIGNED(A), CLAMPED) + C, 32))
+REF(vshr_wrap, low(DOWN(UNSIGNED(A), WRAPPED), 32))
+REF(vshr_signed_max, low(SIGNED(low(DOWN(SIGNED(A), CLAMPED), 32)) > SIGNED(C) ?
+			 DOWN(SIGNED(A), CLAMPED) : SIGNED(C), 32))
+REF(vshr_negative, low(SAT_U(DOWN(SIGNED(A), CLAMPED)), 32))
+REF(vshl_clamp, low(UP(UNSIGNED(A), CLAMPED), 32))
+REF(vshl_wrap, low(UP(UNSIGNED(A), WRAPPED), 32))
+REF(vshl_sat, low(SAT_U(UP(UNSIGNED(A), CLAMPED)), 32))
+REF(vshl_sat_signed, low(SAT_S(UP(SIGNED(A), CLAMPED)), 32))
+REF(vshl_min, low(UP(UNSIGNED(A), WRAPPED), 32) < C ? low(UP(UNSIGNED(A), WRAPPED), 32) : C)
+
+static void video_shifts(void)
+{
+	check_op("vshr.u32.u32.u32.clamp.add %d, %a, %b, %c;", "iiii", vshr_add, shifts);
+	check_op("vshr.u32.u32.u32.wrap %d, %a, %b;", "iii", vshr_wrap, shifts);
+	check_op("vshr.s32.s32.u32.clamp.max %d, %a, %b, %c;", "iiii", vshr_signed_max, shifts);
+	check_op("vshr.u32.s32.u32.sat.clamp %d, %a, %b;", "iii", vshr_negative, shifts);
+	check_op("vshl.u32.u32.u32.clamp %d, %a, %b;", "iii", vshl_clamp, shifts);
+	check_op("vshl.u32.u32.u32.wrap %d, %a, %b;", "iii", vshl_wrap, shifts);
+	check_op("vshl.u32.u32.u32.sat.clamp %d, %a, %b;", "iii", vshl_sat, shifts);
+	check_op("vshl.s32.s32.u32.sat.clamp %d, %a, %b;", "iii", vshl_sat_signed, shifts);
+	check_op("vshl.u32.u32.u32.wrap.min %d, %a, %b, %c;", "iiii", vshl_min, shifts);
+}
+
 int main(void)
 {
 	seed_init();
 	arithmetic();
 	carries();
 	pairs();
+	video_shifts();
 	return tap_exit();
 }
