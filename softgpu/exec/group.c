@@ -54,7 +54,7 @@ void group_keep(struct warp *w, struct group *g, uint32_t mask)
 		group_split(w, g, g->mask & ~mask)->pc++;
 }
 
-static bool same_place(const struct group *a, const struct group *b)
+bool group_same_place(const struct group *a, const struct group *b)
 {
 	return a->pc == b->pc && a->depth == b->depth &&
 	       a->rbase == b->rbase && a->lbase == b->lbase;
@@ -66,7 +66,7 @@ static struct group *join(struct warp *w, struct group *g)
 	for (int32_t i = 0; i < w->ngroups; i++) {
 		struct group *o = &w->g[i];
 
-		if (o == g || o->state != GROUP_READY || !same_place(o, g))
+		if (o == g || o->state != GROUP_READY || !group_same_place(o, g))
 			continue;
 		g->mask |= o->mask;
 		/* The last group moves to the free place. It may be @g. */
@@ -182,6 +182,8 @@ static enum run do_ctl(struct warp *w, struct group *g, const struct insn *in,
 		return exec_barrier(w, g, in, mask);
 	case CTL_SYNC:
 		return exec_sync(w, g, in, mask);
+	case CTL_MATRIX:
+		return exec_matrix(w, g, in, mask);
 	case CTL_YIELD:
 		g->pc++;
 		w->m->budget = 0;
@@ -212,7 +214,7 @@ static bool other_first(struct warp *w, struct group *g)
 
 		if (o == g || o->state != GROUP_READY)
 			continue;
-		if (same_place(o, g) || (!w->turns && goes_first(o, g)))
+		if (group_same_place(o, g) || (!w->turns && goes_first(o, g)))
 			return true;
 	}
 	return false;

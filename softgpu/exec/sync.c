@@ -3,7 +3,8 @@
  * Instructions that exchange values between the lanes of a member mask: shfl,
  * vote, match, redux, elect, and bar.warp.sync. They run when all live lanes of
  * the mask have arrived; lanes that come early wait in a group of their own,
- * and may even wait at another instruction of the same kind.
+ * and may even wait at another instruction of the same kind. Instructions of
+ * matrices need all live lanes of the warp at the same instruction.
  */
 #include <string.h>
 
@@ -246,9 +247,33 @@ static bool try_group(struct warp *w, struct group *g)
 	return true;
 }
 
+/* Lets all groups go on where they all wait at one instruction: there they become one. */
+static bool retry_matrix(struct warp *w)
+{
+	for (int32_t i = 0; i < w->ngroups; i++)
+		if (w->g[i].state != GROUP_MATRIX || !group_same_place(&w->g[i], &w->g[0]))
+			return false;
+	for (int32_t i = 0; i < w->ngroups; i++)
+		w->g[i].state = GROUP_READY;
+	return true;
+}
+
+enum run exec_matrix(struct warp *w, struct group *g, const struct insn *in,
+		     uint32_t mask)
+{
+	if (mask == w->live) {
+		g->pc++;
+		return in->fn(w, in, mask) ? RUN_FAULT : RUN_PICK;
+	}
+	group_keep(w, g, mask);
+	g->state = GROUP_MATRIX;
+	retry_matrix(w);
+	return RUN_PICK;
+}
+
 bool exec_sync_retry(struct warp *w)
 {
-	bool any = false;
+	bool any = retry_matrix(w);
 
 	for (int32_t i = 0; i < w->ngroups; i++)
 		if (w->g[i].state == GROUP_SYNC)

@@ -14,6 +14,7 @@ enum group_state {
 	GROUP_READY,
 	GROUP_BAR,	/* waits at a barrier of the block */
 	GROUP_SYNC,	/* waits for other lanes of its member mask */
+	GROUP_MATRIX,	/* waits for all other lanes at this instruction */
 };
 
 struct group {
@@ -161,6 +162,7 @@ enum run warp_run(struct warp *w, bool *moved);
 void warp_start(struct warp *w, const struct ptx_code *code, uint32_t live);
 struct group *group_split(struct warp *w, struct group *g, uint32_t mask);
 void group_remove(struct warp *w, struct group *g);
+bool group_same_place(const struct group *a, const struct group *b);
 /* Lanes of @g that are not in @mask stay behind at the next instruction. */
 void group_keep(struct warp *w, struct group *g, uint32_t mask);
 
@@ -172,6 +174,9 @@ void exec_barriers_recheck(struct cta *cta);
 /* sync.c */
 enum run exec_sync(struct warp *w, struct group *g, const struct insn *in,
 		   uint32_t mask);
+/* Runs an instruction of a matrix for all living lanes at once. */
+enum run exec_matrix(struct warp *w, struct group *g, const struct insn *in,
+		     uint32_t mask);
 /* Call this after lanes have exited: a waiting group may be complete now. */
 bool exec_sync_retry(struct warp *w);
 

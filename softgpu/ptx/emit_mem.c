@@ -531,6 +531,27 @@ void emit_cp_async(struct ptx_ctx *c, const struct ptx_form *f,
 		emit_src(c, REF_C, &op[3], RC_32, 'i');
 }
 
+/* ---- ldmatrix: as many matrices as results ---- */
+
+void emit_ldmatrix(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
+		   struct opnd *op, uint32_t nops)
+{
+	uint32_t n = f->sig[1] - '0';
+	struct address a;
+	struct opnd *el;
+
+	want_nops(c, nops, 2, 2);
+	el = matrix_elements(c, &op[0], n);
+	a = addr_prepare(c, &op[1], attr_space(at));
+	vec_add(c, &c->vecs, sizeof(int32_t), n);
+	matrix_new(c, f->fn[ptx_isa()]);
+	cur(c)->vec = c->vecs.n - n;
+	cur(c)->n = n;
+	cur(c)->sub = at->sub;
+	addr_emit(c, REF_A, &op[1], &a);
+	matrix_results(c, el, n, cur(c)->vec);
+}
+
 void emit_fence(struct ptx_ctx *c, const struct ptx_form *f,
 		const struct attr *at, struct opnd *op, uint32_t nops)
 {

@@ -111,6 +111,7 @@ static const struct {
 	{ "normal", A_SUB, TESTP_NORMAL },
 	{ "subnormal", A_SUB, TESTP_SUBNORMAL },
 	{ "1d", A_SUB, 1 }, { "2d", A_SUB, 2 }, { "3d", A_SUB, 3 },
+	{ "trans", A_SUB, 1 },
 	{ "arrive", A_SUB, BAR_ARRIVE }, { "red", A_SUB, BAR_RED },
 	{ "to", A_TO, 1 }, { "sys", A_SYS, 1 },
 	{ "L2::cache_hint", A_HINT, 1 }, { "nc", A_NC, 1 },

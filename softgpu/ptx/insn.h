@@ -108,6 +108,7 @@ enum insn_ctl {
 	CTL_EXIT,
 	CTL_BAR,		/* barrier of the block */
 	CTL_SYNC,		/* needs all lanes of a member mask */
+	CTL_MATRIX,		/* needs all lanes of the warp; insn.fn runs it */
 	CTL_TRAP,
 	CTL_YIELD,		/* nanosleep: lets other warps run */
 };

@@ -363,6 +363,13 @@ void want_nops(struct ptx_ctx *c, uint32_t have, uint32_t lo, uint32_t hi);
 void bad_operand(struct ptx_ctx *c, const char *why) PTX_NORETURN;
 void sym_used(struct ptx_ctx *c, struct sym *s);
 
+/* emit_matrix.c: starts an instruction that all lanes of a warp run together. */
+void matrix_new(struct ptx_ctx *c, exec_fn *fn);
+/* Returns the @n elements of an operand: a vector, or one register without braces. */
+struct opnd *matrix_elements(struct ptx_ctx *c, struct opnd *o, uint32_t n);
+/* Makes @n registers results, in the list of operands from @at on. */
+void matrix_results(struct ptx_ctx *c, struct opnd *el, uint32_t n, uint32_t at);
+
 /* regs.c: liveness and places for the registers of one function. */
 void regs_assign(struct ptx_ctx *c, uint32_t first, uint32_t end);
 void regs_free(struct ptx_ctx *c);

@@ -34,7 +34,8 @@ trains() {
 	return 1
 }
 
-plan 2
+plan 3
 ok server_starts [ "$served" = 0 ]
 ok it_trains_with_plain_attention_as_on_the_cpu trains
+ok it_trains_with_fused_attention_as_on_the_cpu trains --attention fused
 finish

@@ -41,9 +41,9 @@ static void unsupported(const char *insn, const char *opcode)
 
 static void refused(void)
 {
-	unsupported("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
-		    "{%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
-		    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32");
+	unsupported("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
+		    "{%fd1, %fd2}, {%fd3}, {%fd4}, {%fd1, %fd2};",
+		    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
 	unsupported("tex.a1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];",
 		    "tex.a1d.v4.f32.s32");
 	unsupported("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned");
