@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernels of the stand-in for cuBLAS, for float (_f) and double (_d). A scalar is passed as
- * a pair: its value, or its address on the device. One block computes the sum over a
- * vector, in a fixed order, so results repeat bit by bit.
+ * Kernels of the stand-in for cuBLAS, for float (_f) and double (_d), and products of matrices
+ * of f16 and bf16. A scalar is passed as a pair: its value, or its address on the device. One
+ * block computes the sum over a vector, in a fixed order, so results repeat bit by bit.
  */
+#include <cuda_fp16.h>
+
 typedef long long i64;
 
 #define BLOCK 256
+
+/* bf16 is the upper half of a float. Conversion to it rounds to nearest even. */
+struct bf16 { unsigned short bits; };
+
+static __device__ float of(float v) { return v; }
+static __device__ double of(double v) { return v; }
+static __device__ float of(__half v) { return __half2float(v); }
+static __device__ float of(bf16 v) { return __uint_as_float((unsigned int)v.bits << 16); }
+
+static __device__ void put(float *p, float v) { *p = v; }
+static __device__ void put(double *p, double v) { *p = v; }
+static __device__ void put(__half *p, float v) { *p = __float2half(v); }
+
+static __device__ void put(bf16 *p, float v)
+{
+	unsigned int u = __float_as_uint(v);
+
+	p->bits = isnan(v) ? 0x7fff : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+}
 
 template <class T> static __device__ T get(T value, const T *at)
 {
@@ -374,11 +395,14 @@ template <class T> static __device__ void ger(int part, i64 m, i64 n, T alpha, c
 
 template <class T> struct alignas(16) run { T v[EACH]; };
 
-/* Computes C = alpha A B + beta C, batched. A and B have strides, so they may be transposed. */
-template <class T> static __device__ void gemm(i64 m, i64 n, i64 k, T alpha, const T *alphap,
-		const T *a, const T *const *as, i64 ars, i64 acs, i64 abatch,
-		const T *b, const T *const *bs, i64 brs, i64 bcs, i64 bbatch,
-		T beta, const T *betap, T *c, T *const *cs, i64 ldc, i64 cbatch, i64 batch)
+/*
+ * Computes C = alpha A B + beta C, batched. A and B have strides, so they may be transposed. Sums
+ * are of the type T, whatever the elements of A and B (E) and of C (O) are.
+ */
+template <class T, class E, class O> static __device__ void gemm(i64 m, i64 n, i64 k, T alpha,
+		const T *alphap, const E *a, const E *const *as, i64 ars, i64 acs, i64 abatch,
+		const E *b, const E *const *bs, i64 brs, i64 bcs, i64 bbatch,
+		T beta, const T *betap, O *c, O *const *cs, i64 ldc, i64 cbatch, i64 batch)
 {
 	__shared__ run<T> ta[DEPTH][TILE / EACH], tb[DEPTH][TILE / EACH];
 	const int t = threadIdx.x, tx = t % 16, ty = t / 16;
@@ -387,8 +411,8 @@ template <class T> static __device__ void gemm(i64 m, i64 n, i64 k, T alpha, con
 	alpha = get(alpha, alphap);
 	beta = get(beta, betap);
 	for (i64 z = blockIdx.z; z < batch; z += gridDim.z) {
-		const T *pa = as ? as[z] : a + z * abatch, *pb = bs ? bs[z] : b + z * bbatch;
-		T *pc = cs ? cs[z] : c + z * cbatch;
+		const E *pa = as ? as[z] : a + z * abatch, *pb = bs ? bs[z] : b + z * bbatch;
+		O *pc = cs ? cs[z] : c + z * cbatch;
 		T acc[EACH][EACH] = {};
 
 		for (i64 at = 0; alpha != 0 && at < k; at += DEPTH) {
@@ -398,9 +422,9 @@ template <class T> static __device__ void gemm(i64 m, i64 n, i64 k, T alpha, con
 				const bool deep = at + d < k;
 
 				ta[d][i / EACH].v[i % EACH] = deep && row + i < m ?
-					pa[(row + i) * ars + (at + d) * acs] : 0;
+					of(pa[(row + i) * ars + (at + d) * acs]) : 0;
 				tb[d][i / EACH].v[i % EACH] = deep && col + i < n ?
-					pb[(at + d) * brs + (col + i) * bcs] : 0;
+					of(pb[(at + d) * brs + (col + i) * bcs]) : 0;
 			}
 			__syncthreads();
 #pragma unroll
@@ -423,9 +447,10 @@ template <class T> static __device__ void gemm(i64 m, i64 n, i64 k, T alpha, con
 
 				if (r >= m || q >= n)
 					continue;
-				T *out = &pc[r + q * ldc], v = alpha * acc[j][i];
+				O *out = &pc[r + q * ldc];
+				T v = alpha * acc[j][i];
 
-				*out = beta == 0 ? v : v + beta * *out;
+				put(out, beta == 0 ? v : v + beta * of(*out));
 			}
 	}
 }
@@ -490,12 +515,6 @@ extern "C" __global__ void symv_##s(int upper, i64 n, T alpha, const T *alphap, 
 extern "C" __global__ void ger_##s(int part, i64 m, i64 n, T alpha, const T *alphap, const T *x, \
 		i64 incx, const T *y, i64 incy, T *a, i64 lda) \
 { ger<T>(part, m, n, alpha, alphap, x, incx, y, incy, a, lda); } \
-extern "C" __global__ void gemm_##s(i64 m, i64 n, i64 k, T alpha, const T *alphap, \
-		const T *a, const T *const *as, i64 ars, i64 acs, i64 abatch, \
-		const T *b, const T *const *bs, i64 brs, i64 bcs, i64 bbatch, \
-		T beta, const T *betap, T *c, T *const *cs, i64 ldc, i64 cbatch, i64 batch) \
-{ gemm<T>(m, n, k, alpha, alphap, a, as, ars, acs, abatch, b, bs, brs, bcs, bbatch, beta, betap, \
-	  c, cs, ldc, cbatch, batch); } \
 extern "C" __global__ void geam_##s(i64 m, i64 n, T alpha, const T *alphap, const T *a, i64 ars, \
 		i64 acs, T beta, const T *betap, const T *b, i64 brs, i64 bcs, T *c, i64 ldc) \
 { geam<T>(m, n, alpha, alphap, a, ars, acs, beta, betap, b, brs, bcs, c, ldc); } \
@@ -505,3 +524,18 @@ extern "C" __global__ void dgmm_##s(int left, i64 m, i64 n, const T *a, i64 lda,
 
 KERNELS(float, f)
 KERNELS(double, d)
+
+#define GEMM(T, E, O, s) \
+extern "C" __global__ void gemm_##s(i64 m, i64 n, i64 k, T alpha, const T *alphap, \
+		const E *a, const E *const *as, i64 ars, i64 acs, i64 abatch, \
+		const E *b, const E *const *bs, i64 brs, i64 bcs, i64 bbatch, \
+		T beta, const T *betap, O *c, O *const *cs, i64 ldc, i64 cbatch, i64 batch) \
+{ gemm<T, E, O>(m, n, k, alpha, alphap, a, as, ars, acs, abatch, b, bs, brs, bcs, bbatch, beta, \
+		betap, c, cs, ldc, cbatch, batch); }
+
+GEMM(float, float, float, f)
+GEMM(double, double, double, d)
+GEMM(float, __half, __half, half)
+GEMM(float, __half, float, half_f)
+GEMM(float, bf16, bf16, bf16)
+GEMM(float, bf16, float, bf16_f)

@@ -2,7 +2,17 @@
 /* Matrix operations of the stand-in for cuBLAS. */
 #include "blas.h"
 
-BLAS_KERNELS(gemm);
+/* Types of the elements in a product, in the order of gemm_kernel. */
+enum { PRODUCT_F32, PRODUCT_F64, PRODUCT_F16, PRODUCT_F16_F32, PRODUCT_BF16, PRODUCT_BF16_F32 };
+
+static struct standin_kernel gemm_kernel[] = {
+	[PRODUCT_F32] = { "gemm_f", NULL },
+	[PRODUCT_F64] = { "gemm_d", NULL },
+	[PRODUCT_F16] = { "gemm_half", NULL },
+	[PRODUCT_F16_F32] = { "gemm_half_f", NULL },
+	[PRODUCT_BF16] = { "gemm_bf16", NULL },
+	[PRODUCT_BF16_F32] = { "gemm_bf16_f", NULL },
+};
 BLAS_KERNELS(geam);
 BLAS_KERNELS(dgmm);
 
@@ -17,6 +27,7 @@ struct matrix {
 	int64_t apart;
 };
 
+/* @d is the index of the kernel. Scalars are double for PRODUCT_F64, and float for all others. */
 static cublasStatus_t gemm_any(cublasHandle_t h, int d, cublasOperation_t ta, cublasOperation_t tb,
 			       int64_t m, int64_t n, int64_t k, const void *alpha,
 			       struct matrix a, struct matrix b, const void *beta,
@@ -48,8 +59,8 @@ static cublasStatus_t gemm_any(cublasHandle_t h, int d, cublasOperation_t ta, cu
 		brs = b.ld;
 		bcs = 1;
 	}
-	aa = blas_scalar(h, d, alpha);
-	bb = blas_scalar(h, d, beta);
+	aa = blas_scalar(h, d == PRODUCT_F64, alpha);
+	bb = blas_scalar(h, d == PRODUCT_F64, beta);
 	grid[0] = (m + TILE - 1) / TILE;
 	grid[1] = (n + TILE - 1) / TILE;
 	grid[2] = batch < MOST_GRID ? batch : MOST_GRID;
@@ -93,22 +104,33 @@ static cublasStatus_t gemm_batched(cublasHandle_t h, int d, cublasOperation_t ta
 			(struct matrix){ .list = c, .ld = ldc }, batch);
 }
 
-/* Selects the kernel for GemmEx: 0 float throughout, 1 double, -1 for all other combinations. */
+/* Returns whether a product of floats may have this type. */
+static bool in_float(cublasComputeType_t compute)
+{
+	/* The faster types permit rounded factors, but do not require them. */
+	return compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+	       compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
+	       compute == CUBLAS_COMPUTE_32F_FAST_16F || compute == CUBLAS_COMPUTE_32F_FAST_16BF;
+}
+
+/* Selects the kernel for GemmEx. Returns -1 for types that the stand-in lacks. */
 static int ex_type(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t compute)
 {
-	if (a != b || b != c)
+	if (a == CUDA_R_64F && b == a && c == a &&
+	    (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
+		return PRODUCT_F64;
+	if (a != b || (c != a && c != CUDA_R_32F) || !in_float(compute))
 		return -1;
-	if (a == CUDA_R_64F && (compute == CUBLAS_COMPUTE_64F ||
-				compute == CUBLAS_COMPUTE_64F_PEDANTIC))
-		return 1;
-	/* The faster compute types permit rounded factors, but do not require them. */
-	if (a == CUDA_R_32F && (compute == CUBLAS_COMPUTE_32F ||
-				compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
-				compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
-				compute == CUBLAS_COMPUTE_32F_FAST_16F ||
-				compute == CUBLAS_COMPUTE_32F_FAST_16BF))
-		return 0;
-	return -1;
+	switch (a) {
+	case CUDA_R_32F:
+		return PRODUCT_F32;
+	case CUDA_R_16F:
+		return c == a ? PRODUCT_F16 : PRODUCT_F16_F32;
+	case CUDA_R_16BF:
+		return c == a ? PRODUCT_BF16 : PRODUCT_BF16_F32;
+	default:
+		return -1;
+	}
 }
 
 #define EX(suffix, I) \
@@ -121,7 +143,7 @@ EXPORT cublasStatus_t cublasGemmEx##suffix(cublasHandle_t h, cublasOperation_t t
 	int d = ex_type(at, bt, ct, compute); \
 	(void)algo; \
 	if (d < 0) { \
-		standin_refuse("cublasGemmEx of other types than f32 and f64"); \
+		standin_refuse("cublasGemmEx of these types"); \
 		return CUBLAS_STATUS_NOT_SUPPORTED; \
 	} \
 	return gemm(h, d, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); \
@@ -135,7 +157,7 @@ EXPORT cublasStatus_t cublasGemmStridedBatchedEx##suffix(cublasHandle_t h, cubla
 	int d = ex_type(at, bt, ct, compute); \
 	(void)algo; \
 	if (d < 0) { \
-		standin_refuse("cublasGemmStridedBatchedEx of other types than f32 and f64"); \
+		standin_refuse("cublasGemmStridedBatchedEx of these types"); \
 		return CUBLAS_STATUS_NOT_SUPPORTED; \
 	} \
 	return gemm_strided(h, d, ta, tb, m, n, k, alpha, a, lda, sa, b, ldb, sb, beta, c, ldc, \

@@ -324,6 +324,107 @@ static void batches(int d)
 	ok(good && same(2, d, 64), d ? "geam_and_dgmm_double" : "geam_and_dgmm_float");
 }
 
+/* ---- products of f16 and bf16, with sums in f32 ---- */
+
+/* Returns @v rounded to a type of @bits bits, none of which is lost below 2^-14. */
+static double rounded(double v, int bits)
+{
+	int e;
+
+	frexp(v, &e);
+	return ldexp(rint(ldexp(v, bits - e)), e - bits);
+}
+
+/* The bits of a small number of sixteenths, which both types have. */
+static uint16_t narrow(double v, int bf16)
+{
+	float f = v;
+	uint32_t u;
+	int e;
+
+	memcpy(&u, &f, sizeof(u));
+	e = (int)(u >> 23 & 255) - 127;
+	return bf16 ? u >> 16 : !f ? 0 : (u >> 16 & 0x8000) | (e + 15) << 10 | (u >> 13 & 0x3ff);
+}
+
+static double wide(uint16_t v, int bf16)
+{
+	uint32_t u = (uint32_t)v << 16;
+	float f;
+
+	memcpy(&f, &u, sizeof(f));
+	if (bf16)
+		return f;
+	f = v & 0x7c00 ? ldexp(1024 + (v & 0x3ff), (v >> 10 & 31) - 25) : ldexp(v & 0x3ff, -24);
+	return v & 0x8000 ? -f : f;
+}
+
+/* Fills array @i with sixteenths from -2 to 2. */
+static void fill_narrow(int i, int bf16, int n)
+{
+	static uint16_t half[MOST];
+
+	for (int k = 0; k < n; k++) {
+		in[i][k] = rint(noise() * 32) / 16;
+		half[k] = narrow(in[i][k], bf16);
+	}
+	cuMemcpyHtoD(dev[i], half, n * sizeof(half[0]));
+}
+
+static int same_narrow(int bf16, int n)
+{
+	static uint16_t half[MOST];
+
+	cuMemcpyDtoH(half, dev[2], n * sizeof(half[0]));
+	for (int k = 0; k < n; k++) {
+		double v = wide(half[k], bf16), exp = rounded(want[k], bf16 ? 8 : 11);
+
+		if (v == exp)
+			continue;
+		diag("element %d: expected %.17g, got %.17g", k, exp, v);
+		return 0;
+	}
+	return 1;
+}
+
+static void halves(int bf16)
+{
+	cudaDataType type = bf16 ? CUDA_R_16BF : CUDA_R_16F;
+	float two = 2, half = 0.5, zero = 0;
+	int good = 1, n = 37, m = 70, k = 50;
+
+	for (int t = 0; t < 4; t++) {
+		int ta = t & 1, tb = t >> 1, lda = ta ? k : m, ldb = tb ? n : k;
+
+		fill_narrow(0, bf16, m * k);
+		fill_narrow(1, bf16, k * n);
+		fill_narrow(2, bf16, m * n);
+		reference_gemm(ta, tb, m, n, k, 0.5, lda, ldb, 2, m);
+		good &= !cublasGemmEx(h, ta ? CUBLAS_OP_T : CUBLAS_OP_N,
+				      tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &half, P(0), type,
+				      lda, P(1), type, ldb, &two, P(2), type, m,
+				      CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+		good &= same_narrow(bf16, m * n);
+	}
+	ok(good, bf16 ? "products_of_bf16_are_rounded_once" : "products_of_f16_are_rounded_once");
+
+	fill_narrow(0, bf16, 3 * 64);
+	fill_narrow(1, bf16, 3 * 64);
+	for (int z = 0; z < 3; z++)
+		for (int e = 0; e < 64; e++) {
+			want[64 * z + e] = 0;
+			for (int l = 0; l < 8; l++)
+				want[64 * z + e] += in[0][64 * z + e % 8 + 8 * l] *
+						    in[1][64 * z + l + e / 8 * 8];
+		}
+	good = !cublasGemmStridedBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, scalar(0, 0, 1),
+					   P(0), type, 8, 64, P(1), type, 8, 64, &zero, P(2),
+					   CUDA_R_32F, 8, 64, 3, CUBLAS_COMPUTE_32F,
+					   CUBLAS_GEMM_DEFAULT);
+	ok(good && same(2, 0, 3 * 64), bf16 ? "batches_of_bf16_have_sums_in_f32" :
+	   "batches_of_f16_have_sums_in_f32");
+}
+
 static void wrong(void)
 {
 	float one = 1;
@@ -338,6 +439,10 @@ static void wrong(void)
 	      CUBLAS_STATUS_INVALID_VALUE, "zero_increment_is_refused");
 	ok_eq(cublasSaxpy(h, -5, &one, P(0), 1, P(1), 1), CUBLAS_STATUS_SUCCESS,
 	      "negative_count_of_a_vector_is_no_work");
+	ok_eq(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, P(0), CUDA_R_16F, 8, P(1),
+			   CUDA_R_16BF, 8, &one, P(2), CUDA_R_16F, 8, CUBLAS_COMPUTE_32F,
+			   CUBLAS_GEMM_DEFAULT), CUBLAS_STATUS_NOT_SUPPORTED,
+	      "a_product_of_f16_and_bf16_is_refused");
 	ok_eq(cublasSetStream(NULL, NULL), CUBLAS_STATUS_NOT_INITIALIZED, "null_handle_is_refused");
 }
 
@@ -345,7 +450,7 @@ int main(void)
 {
 	CUcontext ctx;
 
-	tap_plan(36);
+	tap_plan(41);
 	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) ||
 	    cublasCreate(&h)) {
 		diag("no device, or no handle");
@@ -360,6 +465,8 @@ int main(void)
 		matrices(d);
 		batches(d);
 	}
+	halves(0);
+	halves(1);
 	wrong();
 	cublasDestroy(h);
 	return tap_exit();
