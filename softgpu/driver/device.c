@@ -26,6 +26,8 @@ static struct {
 	uint8_t place[SGPU_DEVICES];
 } devices;
 
+static struct { int major, minor; } capability;
+
 /* Attributes that are not listed are 0: softgpu lacks the feature. */
 static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = SGPU_MAX_BLOCK_THREADS,
@@ -52,8 +54,6 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR] = SGPU_SM_THREADS,
 	[CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING] = 1,
 	[CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT] = 32,
-	[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = SGPU_CC_MAJOR,
-	[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR] = SGPU_CC_MINOR,
 	[CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED] = 1,
@@ -134,6 +134,11 @@ CUresult sgpu_devices_init(void)
 			      "them, one for each device", getenv("WORMHOLE_SOFTGPU_MEM"), SGPU_DEVICES);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+	if (!sgpu_capability(&capability.major, &capability.minor)) {
+		sgpu_complain("WORMHOLE_SOFTGPU_CAPABILITY=%s is no compute capability from 7.5 to 12.1, such as "
+			      SGPU_CAPABILITY, getenv("WORMHOLE_SOFTGPU_CAPABILITY"));
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	devices.n = 0;
 	for (d = 0; d < devices.machine; d++) {
 		devices.total[d] = bytes[d] / SGPU_GRANULE * SGPU_GRANULE;
@@ -144,6 +149,11 @@ CUresult sgpu_devices_init(void)
 	else
 		devices.n = devices.machine;
 	return devices.n ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+unsigned int sgpu_target(void)
+{
+	return (unsigned int)(10 * capability.major + capability.minor);
 }
 
 bool sgpu_device_ok(CUdevice dev)
@@ -295,6 +305,10 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which,
 	*value = attributes[which];
 	if (which == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)
 		*value = sgpu_hmm();
+	if (which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+		*value = capability.major;
+	if (which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+		*value = capability.minor;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -306,8 +320,8 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 		return rc;
 	if (!minor)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	*major = SGPU_CC_MAJOR;
-	*minor = SGPU_CC_MINOR;
+	*major = capability.major;
+	*minor = capability.minor;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

@@ -31,7 +31,6 @@
 #include "identity.h"
 
 #define SGPU_PTX_VERSION	90	/* PTX version of CUDA 13.0 */
-#define SGPU_TARGET		(10 * SGPU_CC_MAJOR + SGPU_CC_MINOR)
 #define SGPU_NSM		16
 #define SGPU_GRANULE		512u	/* alignment of device memory */
 #define SGPU_MAX_BLOCK_THREADS	1024u
@@ -147,6 +146,7 @@ struct sgpu_image {
 struct sgpu_images {
 	struct sgpu_image *image;
 	unsigned int n, room;
+	unsigned int passed;	/* target of PTX for newer devices, which was passed over */
 };
 
 /* Attributes of a function that hold for its whole module. */
@@ -284,6 +284,8 @@ void sgpu_ctx_green_end(struct sgpu_ctx *ctx);
 /* Which devices the process has, by WORMHOLE_SOFTGPU_MEM and CUDA_VISIBLE_DEVICES. */
 CUresult sgpu_devices_init(void);
 bool sgpu_device_ok(CUdevice dev);
+/* The highest .target that the devices take: ten times the compute capability. */
+unsigned int sgpu_target(void);
 uint64_t sgpu_device_total(int device);	/* bytes of memory */
 uint64_t sgpu_devices_total(void);	/* of all devices of the process */
 /* The number on the machine of one of the process's devices. A restore may change it. */

@@ -208,10 +208,12 @@ static CUresult walk_entries(const char *p, uint64_t left, unsigned int part,
 		if (e.header < sizeof(e) || e.header > left ||
 		    e.padded > left - e.header)
 			return CUDA_ERROR_INVALID_IMAGE;
-		if (e.kind == KIND_PTX && e.sm <= SGPU_TARGET) {
+		if (e.kind == KIND_PTX && e.sm <= sgpu_target()) {
 			rc = add_text(out, &e, p + e.header, part);
 			if (rc)
 				return rc;
+		} else if (e.kind == KIND_PTX) {
+			out->passed = e.sm;
 		}
 		p += e.header + e.padded;
 		left -= e.header + e.padded;
@@ -358,6 +360,16 @@ static CUresult walk(const void *data, size_t size, struct sgpu_images *out)
 	return take_text(data, size, out);
 }
 
+/* Says what the image has instead of PTX that runs. */
+static void log_passed(const struct sgpu_images *images)
+{
+	if (images->passed)
+		sgpu_log("the image's PTX is for sm_%u, newer than this device's sm_%u "
+			 "(WORMHOLE_SOFTGPU_CAPABILITY)", images->passed, sgpu_target());
+	else
+		sgpu_log("the image has no PTX, which is all that softgpu runs");
+}
+
 CUresult sgpu_images_find(const void *data, size_t size,
 			  struct sgpu_images *out)
 {
@@ -365,8 +377,10 @@ CUresult sgpu_images_find(const void *data, size_t size,
 
 	*out = (struct sgpu_images){ 0 };
 	rc = walk(data, size, out);
-	if (!rc && !out->n)
+	if (!rc && !out->n) {
+		log_passed(out);
 		rc = CUDA_ERROR_NO_BINARY_FOR_GPU;
+	}
 	if (!rc && has_parts(out))
 		rc = join_parts(out);
 	if (!rc)

@@ -53,7 +53,7 @@ CUresult sgpu_tune_get(const struct sgpu_tune *tune,
 		*value = code->ptx_target;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-		*value = SGPU_TARGET;
+		*value = (int)sgpu_target();
 		return CUDA_SUCCESS;
 	}
 	if (which < 0 || which >= CU_FUNC_ATTRIBUTE_MAX)

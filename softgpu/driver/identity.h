@@ -13,8 +13,7 @@
 
 #define SGPU_NAME	"Wormhole softgpu"
 #define SGPU_CUDA_VERSION	13000
-#define SGPU_CC_MAJOR	9
-#define SGPU_CC_MINOR	0
+#define SGPU_CAPABILITY	"9.0"	/* where the user sets none */
 #define SGPU_DEVICES	8u	/* at most */
 #define SGPU_PCI_BUS_ID	"0000:00:00.0"	/* of device 0; its length is that of all */
 #define SGPU_UUID_TEXT	sizeof("GPU-00000000-0000-0000-0000-000000000000")
@@ -50,5 +49,8 @@ static inline void sgpu_pci_bus_id(unsigned int device, char out[sizeof(SGPU_PCI
  * user's setting is no list of sizes of at least 1M, or has too many.
  */
 bool sgpu_memory_sizes(unsigned long long bytes[SGPU_DEVICES], unsigned int *devices);
+
+/* Finds the compute capability. Returns false if the user's setting is none that exists. */
+bool sgpu_capability(int *major, int *minor);
 
 #endif

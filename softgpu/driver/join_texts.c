@@ -436,7 +436,7 @@ CUresult sgpu_join(const struct sgpu_image *parts, unsigned int n,
 	if (!rc) {
 		put_format(&j, ".version %u.%u\n.target sm_%u\n.address_size 64\n",
 			   version / 10, version % 10,
-			   target ? target : SGPU_TARGET);
+			   target ? target : sgpu_target());
 		put_heads(&j);
 		put_variables(&j);
 		put_bodies(&j);

@@ -103,10 +103,10 @@ CUresult sgpu_module_load(struct sgpu_ctx *ctx, struct sgpu_library *lib,
 	}
 	rc = load_error(ptx_load(image->text, image->len, &alloc, &mod->ptx,
 				 log, SGPU_LOG_LEN));
-	if (!rc && mod->ptx->target > SGPU_TARGET) {
+	if (!rc && mod->ptx->target > sgpu_target()) {
 		snprintf(log, SGPU_LOG_LEN,
-			 "the target sm_%u is newer than this device's sm_%u",
-			 mod->ptx->target, SGPU_TARGET);
+			 "the target sm_%u is newer than this device's sm_%u (WORMHOLE_SOFTGPU_CAPABILITY)",
+			 mod->ptx->target, sgpu_target());
 		rc = CUDA_ERROR_INVALID_PTX;
 	}
 	if (!rc && !make_funcs(mod))

@@ -279,9 +279,7 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t dev, int *major, in
 
 	if (rc)
 		return rc;
-	*major = SGPU_CC_MAJOR;
-	*minor = SGPU_CC_MINOR;
-	return NVML_SUCCESS;
+	return sgpu_capability(major, minor) ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
 }
 
 nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t dev, nvmlComputeMode_t *mode)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds libnvidia-ml.so.1 from this folder and the driver's code for the device's size.
-NVML_OBJ := $(OUT)/nvml/nvml.o $(OUT)/driver/memsize.o
+NVML_OBJ := $(OUT)/nvml/nvml.o $(OUT)/driver/memsize.o $(OUT)/driver/capability.o
 
 # Only functions that nvml.h declares are exported; all others are hidden.
 $(OUT)/libnvidia-ml.so.1: $(NVML_OBJ) nvml/libnvml.map

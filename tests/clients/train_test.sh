@@ -34,8 +34,9 @@ trains() {
 	return 1
 }
 
-plan 3
+plan 4
 ok server_starts [ "$served" = 0 ]
 ok it_trains_with_plain_attention_as_on_the_cpu trains
 ok it_trains_with_fused_attention_as_on_the_cpu trains --attention fused
+ok it_trains_in_bf16_as_on_the_cpu trains --attention fused --type bf16
 finish

@@ -33,6 +33,11 @@ void sgpu_log(const char *fmt, ...)
 	(void)fmt;
 }
 
+unsigned int sgpu_target(void)
+{
+	return 90;
+}
+
 static void put(char *p, size_t at, uint64_t value, int bytes)
 {
 	memcpy(p + at, &value, bytes);
