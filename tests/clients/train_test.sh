@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The test promises that a stock PyTorch trains a tiny GPT-2 over softgpu under `wormhole run`, with
 # the CPU's losses. WH_PYTHON names the python3 whose PyTorch has PTX, as Debian 13's
-# python3-torch-cuda has and the wheels of PyPI have not.
+# python3-torch-cuda has (tools/get-torch.sh) and the wheels of PyPI have not.
 case ${WH_TOP:=@TOP@} in @*) WH_TOP=$(cd "$(dirname "$0")/../.." && pwd) ;; esac
 case ${WH_BUILD:=@BUILD@} in @*) WH_BUILD=$WH_TOP/build ;; esac
 export WH_TOP WH_BUILD
