@@ -5,6 +5,8 @@
  * this program wait for each other, and invalid addresses and communicators do not reach
  * the library.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <nccl.h>
 #include <pthread.h>
 
@@ -209,6 +211,25 @@ static void test_buffers(void)
 	ok_eq(ncclCommWindowRegister(comm[0], a, 64, &window, 0), ncclInvalidUsage, "windows_are_refused");
 }
 
+/* Functions of newer versions, which this header need not declare. */
+static void test_newer(void)
+{
+	static const char *const names[] = {
+		"ncclCommGetUniqueId", "ncclCommGrow", "ncclCommMemStats", "ncclCommResume",
+		"ncclCommSuspend", "ncclGetLsaMultimemDevicePointer", "ncclGetPeerDevicePointer",
+		"ncclPutSignal", "ncclSignal", "ncclWaitSignal", "ncclWinGetUserPtr",
+	};
+	unsigned int refused = 0, n = sizeof(names) / sizeof(names[0]);
+
+	for (unsigned int i = 0; i < n; i++) {
+		ncclResult_t (*fn)(void);
+
+		*(void **)&fn = dlsym(RTLD_DEFAULT, names[i]);
+		refused += fn && fn() == ncclInvalidUsage;
+	}
+	ok_eq(refused, n, "functions_of_newer_versions_exist_and_are_refused");
+}
+
 static void test_end(void)
 {
 	ok_eq(ncclCommDestroy(comm[0]), 0, "communicator_is_destroyed");
@@ -229,7 +250,7 @@ int main(void)
 {
 	static const char bytes[64];
 
-	tap_plan(74);
+	tap_plan(75);
 	test_library();
 	a = (void *)device(bytes, sizeof(bytes));
 	b = (void *)device(bytes, sizeof(bytes));
@@ -241,6 +262,7 @@ int main(void)
 	test_bounds();
 	test_groups();
 	test_buffers();
+	test_newer();
 	test_end();
 	return tap_exit();
 }
