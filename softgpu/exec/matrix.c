@@ -12,6 +12,7 @@
 
 #include "access.h"
 #include "fp.h"
+#include "soft.h"
 
 #define ROWS	16	/* of A, C and D */
 #define COLUMNS	8	/* of B, C and D */
@@ -146,6 +147,62 @@ DEFINE(mma_bf16_k16)
 DEFINE(mma_bf16_k8)
 {
 	return mma_pairs(w, in, mask, 8, of_bf16);
+}
+
+/* C and D of f16: a register has a pair. Sums are f32 all the same, and are rounded once. */
+static void load_c_pairs(struct warp *w, const int32_t *c, u32 mask, struct product *p)
+{
+	for (int i = 0; i < 2; i++) {
+		const u32 *r = src(w, c[i]);
+
+		EACH_LANE {
+			u32 x = mask & lane_bit[l] ? r[l] : 0;
+			float *to = &p->d[l / 4 + i * 8][l % 4 * 2];
+
+			to[0] = of_f16(x);
+			to[1] = of_f16(x >> 16);
+		}
+	}
+}
+
+static u32 to_f16(float f)
+{
+	return soft_pack(soft_from_double(f), &fmt_f16, MODE_RN);
+}
+
+static void store_d_pairs(struct warp *w, const int32_t *d, u32 mask, const struct product *p)
+{
+	for (int i = 0; i < 2; i++) {
+		u32 *r = dst(w, d[i]);
+
+		EACH_ACTIVE {
+			const float *from = &p->d[l / 4 + i * 8][l % 4 * 2];
+
+			r[l] = to_f16(from[0]) | to_f16(from[1]) << 16;
+		}
+	}
+}
+
+static inline int mma_all_f16(struct warp *w, const struct insn *in, u32 mask, int depth)
+{
+	const int32_t *v = registers(w, in);
+	struct product p;
+
+	load_pairs(w, v + 2, mask, depth, of_f16, &p);
+	load_c_pairs(w, v + 2 + depth * 3 / 8, mask, &p);
+	multiply(&p, depth);
+	store_d_pairs(w, v, mask, &p);
+	return 0;
+}
+
+DEFINE(mma_all_f16_k16)
+{
+	return mma_all_f16(w, in, mask, 16);
+}
+
+DEFINE(mma_all_f16_k8)
+{
+	return mma_all_f16(w, in, mask, 8);
 }
 
 /* A register has one element: those of A change the row first, those of B four places of k. */

@@ -229,6 +229,67 @@ static void products(const char *set)
 	}
 }
 
+/* ---- mma with C and D of f16 ---- */
+
+static uint32_t f16_of(double v)
+{
+	int e;
+	uint32_t sign = v < 0 ? 0x8000 : 0;
+
+	if (!v)
+		return 0;
+	frexp(v, &e);		/* all sums of the test are normal numbers */
+	v = ldexp(rint(ldexp(fabs(v), 11 - e)), e - 11);
+	frexp(v, &e);
+	return sign | (uint32_t)(e + 14) << 10 | ((uint32_t)ldexp(v, 11 - e) & 0x3ff);
+}
+
+/* Returns whether the pairs of D are what the exact sums are once they are rounded. */
+static bool f16_is_right(const struct shape *s)
+{
+	double d[16][8], scale;
+	int row, col;
+
+	/* The reference takes C as f32, so its halves go there and back. */
+	for (int l = 0; l < LANES; l++) {
+		uint32_t c[2] = { in[l][8], in[l][9] };
+
+		for (int i = 0; i < 4; i++)
+			in[l][8 + i] = u32_of(value_f16(c[i / 2] >> (16 * (i % 2)) & 0xffff));
+	}
+	reference(s, ~0u, d, &scale);
+	for (int l = 0; l < LANES; l++)
+		for (int i = 0; i < 4; i++) {
+			uint32_t got = out[l][i / 2] >> (16 * (i % 2)) & 0xffff;
+
+			place_c(l, i, &row, &col);
+			if (got == f16_of(d[row][col]))
+				continue;
+			diag("lane %d element %d: %#x, not %.9g", l, i, got, d[row][col]);
+			return false;
+		}
+	return true;
+}
+
+static void sums_in_f16(const char *set)
+{
+	char text[512], name[128];
+
+	for (int i = 0; i < 2; i++) {
+		fill(F16, small);
+		for (int l = 0; l < LANES; l++) {
+			in[l][8] = 0x68006800 + (rnd() & 0xff) * 0x10001;	/* even ones */
+			in[l][9] = 0x3c003800;
+		}
+		snprintf(text, sizeof(text), "mma.sync.aligned.m16n8k%d.row.col.f16.f16.f16.f16 "
+			 "{%%d0, %%d1}, {%s}, {%s}, {%%c0, %%c1};", shapes[i].k,
+			 i ? "%a0, %a1" : "%a0, %a1, %a2, %a3", i ? "%b0" : "%b0, %b1");
+		snprintf(name, sizeof(name), "sums_of_f16_are_rounded_once_with_k_%d%s",
+			 shapes[i].k, set);
+		ok(run(text, LANES) == EXEC_OK && f16_is_right(&shapes[i]), name);
+	}
+}
+
 static void edges(void)
 {
 	const struct shape *s = &shapes[0];
@@ -392,6 +453,7 @@ int main(void)
 		if (!ptx_force_isa(isa))
 			continue;
 		products(set);
+		sums_in_f16(set);
 		loads(set);
 	}
 	edges();
