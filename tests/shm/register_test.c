@@ -5,21 +5,18 @@
  * was. It also tests pinned memory that is larger than the window part.
  */
 #define _GNU_SOURCE
-#include "driver_test.h"
+#include "registered.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #define SIZE	(3 * 1000 * 1000 + 5)
 #define LARGE	(600UL << 20)
 #define GUARD	100
-
-static CUdeviceptr device;
 
 /* Returns memory in the middle of a larger block, at no round address. */
 static uint8_t *own(void)
@@ -105,19 +102,6 @@ static void test_end(uint8_t *p)
 
 /* --- A neighbour on the same page ------------------------------------------------------ */
 
-static volatile uint64_t *neighbour;
-static uint64_t counted;
-static int stop;
-
-static void *count(void *arg)
-{
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		*neighbour = *neighbour + 1;
-		counted++;
-	}
-	return arg;
-}
-
 static void test_neighbour(void)
 {
 	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -138,18 +122,6 @@ static void test_neighbour(void)
 }
 
 /* --- Several registrations on a page ------------------------------------------------------ */
-
-/* Does the device see what is there, and the program what the device writes? */
-static bool works(uint8_t *p, size_t n, uint32_t seed)
-{
-	CUdeviceptr there;
-
-	pattern(p, n, seed);
-	if (cuMemHostGetDevicePointer(&there, p, 0) || cuMemcpyDtoD(device, there, n))
-		return false;
-	memset(p, 0, n);
-	return cuMemcpyDtoD(there, device, n) == 0 && cuCtxSynchronize() == 0 && same(p, n, seed);
-}
 
 static void test_pages(void)
 {

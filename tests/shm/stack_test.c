@@ -5,14 +5,13 @@
  * beside the variable, and a fork's child has its own.
  */
 #define _GNU_SOURCE
-#include "driver_test.h"
+#include "registered.h"
 
 #include <alloca.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -21,20 +20,6 @@
 #define BYTES	300
 #define CYCLES	200
 #define FORKS	60
-
-static CUdeviceptr device;
-
-/* Does the device see what is there, and the program what the device writes? */
-static bool works(uint8_t *p, size_t n, uint32_t seed)
-{
-	CUdeviceptr there;
-
-	pattern(p, n, seed);
-	if (cuMemHostGetDevicePointer(&there, p, 0) || cuMemcpyDtoD(device, there, n))
-		return false;
-	memset(p, 0, n);
-	return cuMemcpyDtoD(there, device, n) == 0 && cuCtxSynchronize() == 0 && same(p, n, seed);
-}
 
 /* Goes `depth` bytes down the stack and back. */
 static __attribute__((noinline)) unsigned int dive(size_t depth)
@@ -87,20 +72,8 @@ static void test_first(void)
 
 /* --- Another thread: its own data is beside its first frames -------------------------------- */
 
-static volatile uint64_t *neighbour;
-static uint64_t counted;
 static volatile uint64_t signals;
-static int stop;
 static pthread_t target;
-
-static void *count(void *arg)
-{
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		*neighbour = *neighbour + 1;
-		counted++;
-	}
-	return arg;
-}
 
 static void *disturb(void *arg)
 {
