@@ -57,6 +57,16 @@ like() {
 	fi
 }
 
+# await COMMAND... runs a command until it succeeds, $await_limit seconds at most.
+await_limit=20
+await() {
+	await_end=$(($(date +%s) + await_limit))
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt $await_end ] || return 1
+		sleep 0.05
+	done
+}
+
 skip() {
 	tap_run=$((tap_run + 1))
 	echo "ok $tap_run - $1 # SKIP $2"

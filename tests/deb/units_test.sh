@@ -103,17 +103,10 @@ inside() {
 # quietly COMMAND does a step that is no point; its output is shown where a point fails.
 : >"$tmp/log"
 quietly() { inside "$1" >>"$tmp/log"; }
-# await_here COMMAND... waits until the command succeeds, for 30 s at most.
-await_here() {
-	end=$(($(date +%s) + 30))
-	until "$@"; do
-		[ "$(date +%s)" -lt $end ] || return 1
-		sleep 0.1
-	done
-}
-await() { await_here quietly "$1"; }
+await_limit=30
+await_inside() { await quietly "$1"; }
 # Units of Debian's own that cannot run without a machine of their own do not count.
-await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
+await_inside "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 	skip_all "systemd does not come up here: $(inside 'systemctl is-system-running; systemctl list-jobs' | tail -n 3 | tr '\n' ' ')"
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
@@ -134,7 +127,7 @@ is and_the_server_no_more_than_it_needs "$?" 0
 quietly "systemctl enable --now wormhole"
 is without_a_gpu_it_does_not_start "$?" 1
 like and_the_journal_has_the_reason "$(inside 'journalctl -u wormhole')" 'wormhole: error: .*libcuda'
-ok and_it_is_not_tried_for_ever await 'systemctl is-failed wormhole'
+ok and_it_is_not_tried_for_ever await_inside 'systemctl is-failed wormhole'
 quietly 'echo "SERVE_OPTIONS=--backend softgpu" >/etc/default/wormhole; systemctl reset-failed wormhole; systemctl start wormhole'
 is with_the_options_of_etc_default_it_starts "$? $(state)" "0 active"
 like and_a_program_runs_as_a_tenant "$(runs)" "^vectorAdd: PASS"
@@ -143,7 +136,7 @@ like whose_workers_have_all_protections "$(inside 'wormhole stat' | grep -v '^$'
 is and_nothing_is_refused_to_it "$(inside 'journalctl -u wormhole' | grep -c 'not permitted\|Permission denied\|Read-only')" 0
 quietly 'systemctl start wormhole-metrics'
 figures='import urllib.request as u; print(u.urlopen("http://127.0.0.1:9477/metrics", timeout=10).read().decode())'
-await_here eval 'nsenter -t "$first" -n /usr/bin/python3 -c "$figures" >"$tmp/figures" 2>&1'
+await eval 'nsenter -t "$first" -n /usr/bin/python3 -c "$figures" >"$tmp/figures" 2>&1'
 like figures_are_served_beside_it "$(cat "$tmp/figures")" "^wormhole_up 1"
 quietly 'systemctl stop wormhole-metrics'
 if (ulimit -l unlimited) 2>/dev/null; then
@@ -159,10 +152,10 @@ like also_when_units_were_read_anew "$(runs)" "^vectorAdd: PASS"
 mkfifo "$root/tmp/stay"
 inside 'wormhole run --mem 64M --tenant alpha -- /opt/client alloc=4096 ready wait </tmp/stay' >"$tmp/client" &
 exec 5>"$root/tmp/stay"
-await_here grep -q ready "$tmp/client"
+await grep -q ready "$tmp/client"
 worker=$(pgrep -f -- --serve)
 journal='journalctl -u wormhole -u wormhole-programs.scope'
-says() { echo "$1" >"/proc/$worker/fd/2"; await "$journal | grep -q 'worker of alpha: $1'"; }
+says() { echo "$1" >"/proc/$worker/fd/2"; await_inside "$journal | grep -q 'worker of alpha: $1'"; }
 ok its_messages_are_in_the_journal says before
 is and_in_no_file "$(ls "$root/run/wormhole/server.log" 2>/dev/null)" ""
 is with_their_levels "$(inside "$journal"' -p warning -o cat' | grep -c 'info: ')" 0
@@ -171,7 +164,7 @@ is and_a_tenants_alone "$(inside 'wormhole logs alpha' | sed 's/.*]: //')" "work
 is the_last_of_them_are_counted "$(says two; inside 'wormhole logs alpha --lines 1' | sed 's/.*]: //')" "worker of alpha: two"
 inside 'wormhole logs alpha --follow --lines 0' >"$tmp/follow" 5>&- &
 follows() { echo after >"/proc/$worker/fd/2"; grep -q 'worker of alpha: after$' "$tmp/follow"; }
-ok and_those_to_come_are_followed await_here follows
+ok and_those_to_come_are_followed await follows
 is without_those_that_were "$(grep -c 'before\|two' "$tmp/follow")" 0
 exec 5>&-
 
@@ -179,26 +172,26 @@ exec 5>&-
 mkfifo "$root/tmp/live"
 inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready line alloc=4096 ready line alloc=4096 ready line alloc=4096 ready wait </tmp/live' >"$tmp/live" &
 exec 7>"$root/tmp/live"
-await_here grep -q ready "$tmp/live"
-goes_on() { echo >&7; await_here eval '[ "$(grep -cx ok "$tmp/live")" = '"$1"' ]'; }
+await grep -q ready "$tmp/live"
+goes_on() { echo >&7; await eval '[ "$(grep -cx ok "$tmp/live")" = '"$1"' ]'; }
 quietly 'systemctl restart wormhole'
 is it_can_be_restarted "$? $(state)" "0 active"
 ok while_a_program_computes_on goes_on 2
 was=$(inside 'systemctl show -P MainPID wormhole')
 quietly "kill -9 $was"
-ok killed_it_comes_back await "systemctl is-active wormhole && [ \$(systemctl show -P MainPID wormhole) != $was ]"
+ok killed_it_comes_back await_inside "systemctl is-active wormhole && [ \$(systemctl show -P MainPID wormhole) != $was ]"
 like and_a_program_runs_again "$(runs)" "^vectorAdd: PASS"
 ok and_the_one_that_ran_runs_on goes_on 3
 quietly 'kill -9 "$(cat /run/wormhole/server.lock)"'
 ok also_when_the_server_is_killed goes_on 4
 exec 7>&-
 quietly 'wormhole stop --when-idle'
-await '[ "$(systemctl is-active wormhole)" = inactive ]'
+await_inside '[ "$(systemctl is-active wormhole)" = inactive ]'
 is ended_by_its_own_command_it_stays_so "$(state) $(inside 'systemctl show -P NRestarts wormhole')" "inactive 1"
 is and_nobody_asks_the_server_that_ended \
 	"$(inside 'journalctl --sync; journalctl -q -u wormhole | grep "no server answers"')" ""
 quietly 'systemctl start multi-user.target'
-ok it_starts_with_the_machine await 'systemctl is-active wormhole'
+ok it_starts_with_the_machine await_inside 'systemctl is-active wormhole'
 
 quietly 'systemctl stop wormhole'
 is stopped_it_leaves_no_process "$(pgrep -fl /usr/lib/wormhole)" ""
@@ -210,7 +203,7 @@ is disabled_it_leaves_no_link "$(find "$root/etc/systemd" -name '*wormhole*')" "
 # --- Figures for node_exporter ------------------------------------------------------------------
 folder=/var/lib/prometheus/node-exporter
 quietly "mkdir -p $folder; systemctl enable --now wormhole-textfile.timer"
-ok figures_are_written_for_node_exporter await "test -s $folder/wormhole.prom"
+ok figures_are_written_for_node_exporter await_inside "test -s $folder/wormhole.prom"
 
 # --- Server VMs ----------------------------------------------------------------------------------
 echo 'SERVER_OPTIONS="--id 1 --memory 1024"' >"$root/etc/wormhole/gpu0.conf"
@@ -237,7 +230,7 @@ sed -e '/dev-kvm/d' "$root/lib/systemd/system/wormhole-server@.service" \
 quietly 'systemctl daemon-reload; systemctl start wormhole-server@other'
 is where_it_is_a_server_vm_without_options_is_let_be "$? $(inside 'systemctl show -P ConditionResult wormhole-server@other')" "0 no"
 quietly 'systemctl start wormhole-server@gpu0'
-ok one_that_cannot_start_fails await 'systemctl is-failed wormhole-server@gpu0'
+ok one_that_cannot_start_fails await_inside 'systemctl is-failed wormhole-server@gpu0'
 like and_its_options_are_words "$(inside 'journalctl -u wormhole-server@gpu0')" 'wormhole: error: .* --window is needed'
 rm "$root/etc/systemd/system/wormhole-server@.service" "$root/etc/wormhole/gpu0.conf"
 
@@ -250,11 +243,11 @@ was=$(program_of_server)
 mkfifo "$root/tmp/on"
 inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready line alloc=4096 ready wait </tmp/on' >"$tmp/client" &
 exec 6>"$root/tmp/on"
-await_here grep -q ready "$tmp/client"
+await grep -q ready "$tmp/client"
 quietly 'dpkg -i wormhole-host_*.deb'
 is but_what_runs_is_the_new_one "$? $(state) $(program_of_server | grep -cx "$was")" "0 active 0"
 echo >&6
-ok and_its_programs_run_on await_here eval '[ "$(grep -cx ok "$tmp/client")" = 2 ]'
+ok and_its_programs_run_on await eval '[ "$(grep -cx ok "$tmp/client")" = 2 ]'
 exec 6>&-
 # An instance that goes on stands in for QEMU.
 printf '[Service]\nExecStart=/bin/sleep 1000\n' >"$root/run/systemd/system/wormhole-server@other.service"

@@ -5,6 +5,7 @@
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
+await_limit=30
 uuids=$(nvidia-smi --query-gpu=uuid --format=csv,noheader 2>/dev/null)
 [ "$(echo "$uuids" | wc -l)" = 2 ] || skip_all "no two GPUs on this machine"
 second=$(echo "$uuids" | tail -n 1)
@@ -39,7 +40,7 @@ grown() {
 	"$wormhole" run "$@" -- "$python" "$world_dir/program.py" hold <"$world_dir/end" >"$world_dir/hold" 2>&1 &
 	pid=$!
 	exec 5>"$world_dir/end"
-	for _ in $(seq 300); do grep -q '^held' "$world_dir/hold" && break; sleep 0.1; done
+	await grep -q '^held' "$world_dir/hold"
 	first_grown=$(($(used 0) - first_before)) second_grown=$(($(used 1) - second_before))
 	exec 5>&-
 	wait $pid || diag "$(cat "$world_dir/hold")"

@@ -14,7 +14,8 @@ mkfifo "$said.end"
 LD_LIBRARY_PATH=$native_path "$client" alloc=536870912 ready wait <"$said.end" >"$said" 2>&1 &
 pid=$!
 exec 5>"$said.end"
-for _ in $(seq 300); do grep -q '^ready' "$said" && break; sleep 0.1; done
+await_limit=30
+await grep -q '^ready' "$said"
 
 # ask WHAT prints the report as Python: struct wh_devices_report, or packets of struct wh_figures.
 ask() {

@@ -29,11 +29,9 @@ busy() { # TENANT OPTION...: kernels of 100 us, one behind the other
 	shift
 	"$wormhole" run --tenant "$name" "$@" -- "$program" 100us 60 "$per_us" >"$dir/$name" 2>&1 &
 	pids="$pids $!"
-	for _ in $(seq 200); do
-		"$wormhole" stat --json "$name" 2>/dev/null | grep -q '"launches":[[:space:]]*[1-9]' && return
-		sleep 0.1
-	done
+	await launches "$name"
 }
+launches() { "$wormhole" stat --json "$1" | grep -q '"launches":[[:space:]]*[1-9]'; }
 metric() { "$wormhole" metrics | sed -n "s/^$1 //p"; }
 
 plan 9
@@ -55,14 +53,10 @@ is it_launches "$(seen "t['part']['launches_per_s'] > 0 and t['part']['cpu_perce
 is the_device_is_named "$(seen "len(o['devices']) >= 1 and o['devices'][0]['sms'] > 0")" True
 seconds() { metric "wormhole_gpu_seconds_total{tenant=\"part\",user=\"$(id -un)\",device=\"0\"}"; }
 first=$(seconds)
-grows() { # for ten seconds at most
-	for _ in $(seq 100); do
-		[ "$(seconds)" = "$first" ] || return 0
-		sleep 0.1
-	done
-	return 1
-}
-ok its_seconds_grow grows
+grows() { [ "$(seconds)" != "$first" ]; }
+await_limit=10
+ok its_seconds_grow await grows
+await_limit=20
 # shellcheck disable=SC2086
 kill $pids
 pids=

@@ -11,7 +11,7 @@ chmod 666 "$FAKE_LOG"
 # Workers of this server have no user of their own, because tenants with such users also have a
 # /dev/shm of their own.
 export WORMHOLE_WORKER_UID=none
-trap 'rm -f "$FAKE_LOG"; finish' EXIT
+trap 'rm -f "$FAKE_LOG"; end_test' EXIT
 # Of each library its name, variable, soname, number of functions.
 libraries() { grep -v '^#' "$WH_BUILD/gen/gen_libraries.list"; }
 while read -r l variable _; do

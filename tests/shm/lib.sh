@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The shm tests source this file: a server of their own over softgpu, TAP points, waits.
+# The shm tests source this file: a server of their own over softgpu, and points that
+# go by the status of the command before.
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
@@ -11,7 +12,8 @@ bin=$WH_BUILD/tests/shm/bin
 server=
 n=0
 
-. "$WH_TOP/tests/stand_ins.sh"
+. "$WH_TOP/tests/tap.sh"
+await_limit=10
 export LD_LIBRARY_PATH="$WH_BUILD/client-stubs"
 export WORMHOLE_TRANSPORT=shm WORMHOLE_SOCKET="$tmp/server.sock"
 unset WORMHOLE_LOG
@@ -21,15 +23,6 @@ point() { # name; the exit status before is the verdict
 	n=$((n + 1))
 	[ $rc = 0 ] && echo "ok $n - $1" || echo "not ok $n - $1"
 	return $rc
-}
-
-# await COMMAND... runs a command until it succeeds, 10 s at most.
-await() {
-	for _ in $(seq 200); do
-		"$@" 2>/dev/null && return 0
-		sleep 0.05
-	done
-	return 1
 }
 
 start_server() {
@@ -50,10 +43,10 @@ stop_server() {
 workers() { pgrep -P "$server" -f -- --serve; }
 no_workers() { [ -z "$(workers)" ]; }
 
-finish() {
+end_test() {
 	stop_server
 	rm -rf "$tmp"
 }
-trap finish EXIT
+trap end_test EXIT
 # When the test is stopped from outside, the trap on EXIT runs as well.
 trap 'exit 1' HUP INT PIPE TERM

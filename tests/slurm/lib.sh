@@ -29,14 +29,7 @@ lacks() {
 }
 PATH=$PATH:/usr/sbin
 
-# await COMMAND... runs a command until it succeeds, 30 s at most.
-await() {
-	await_end=$(($(date +%s) + 30))
-	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt $await_end ] || return 1
-		sleep 0.1
-	done
-}
+await_limit=30
 
 free_ports() {
 	/usr/bin/python3 - <<'END'
@@ -168,7 +161,6 @@ stop_pid() {
 	await ended "$stop_p" || kill -9 "$stop_p"
 }
 no_jobs() { [ -z "$(squeue -h)" ]; }
-no_tenants() { [ -z "$(tenants)" ]; }
 runs() { [ "$(squeue -h -j "$1" -o %T)" = RUNNING ]; }
 waits_for() { squeue -h -j "$1" -o '%T %r' | grep -q "PENDING $2"; }
 # again JOB starts a job that went back into the queue. On a busy machine the end of its first run

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tests of tenants source this file, with WH_TOP and WH_BUILD set. It has a server of their
-# own over softgpu, clients that wait for a word, and waits until something is true.
+# own over softgpu, and clients that wait for a word.
 . "$WH_TOP/tests/tap.sh"
 wormhole=$WH_BUILD/host/wormhole
 client=$WH_BUILD/tests/tenant/bin/client
@@ -9,15 +9,6 @@ chmod 755 "$tmp"
 export WORMHOLE_DIR="$tmp/d" WH_BUILD
 unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT CUDA_VISIBLE_DEVICES
 for v in $(env | sed -n 's/^\(CUDA_DEVICE_[A-Z_0-9]*\)=.*/\1/p'); do unset "$v"; done
-
-# await COMMAND... runs a command until it succeeds, 20 s at most.
-await() {
-	await_end=$(($(date +%s) + 20))
-	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt $await_end ] || return 1
-		sleep 0.05
-	done
-}
 
 # Nothing outlives these servers but where a test says so (keep_test.sh).
 serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --state "${STATE:-none}" "$@" >"$tmp/serve" 2>&1; }

@@ -5,6 +5,9 @@
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
+: "${WH_TOP:=$here/../../..}"
+. "$WH_TOP/tests/tap.sh"
+await_limit=10
 sup=$here/fake_supervisor
 tmp=$(mktemp -d)
 pid=
@@ -49,16 +52,6 @@ started() {
 	cat "$tmp/started" 2>/dev/null | wc -l
 }
 
-# until_true COMMAND... waits until the command succeeds, at most 10 s.
-until_true() {
-	i=0
-	until "$@"; do
-		i=$((i + 1))
-		[ $i -lt 1000 ] || return 1
-		sleep 0.01
-	done
-}
-
 at_least() { [ "$(started)" -ge "$1" ]; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 ready() { [ -p "$tmp/wait.$1" ]; }
@@ -80,7 +73,7 @@ echo "1..32"
 : >"$tmp/err"
 
 start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
-until_true at_least 4
+await at_least 4
 ok $? one_worker_starts_for_each_part
 args=$(sed -n 's/^[0-9]* //p' "$tmp/started" | grep -e '--window 1 --part 1 ' | sed 's/ --ready [0-9]*//')
 case $args in
@@ -92,9 +85,9 @@ ok "$(cut -d' ' -f2- "$tmp/started" | sort | uniq -d | wc -l)" no_two_workers_ar
 
 # A worker serves its client and ends.
 w=$(sed -n '/--window 0 --part 1 /s/ .*//p' "$tmp/started")
-until_true ready "$w"
+await ready "$w"
 echo 0 >"$tmp/wait.$w"
-until_true at_least 5
+await at_least 5
 ok $? worker_that_served_is_replaced
 tail -1 "$tmp/started" | grep -q -e '--window 0 --part 1 '
 ok $? replacement_serves_the_same_part
@@ -104,7 +97,7 @@ ok $? end_of_a_worker_is_logged
 # A worker is killed.
 w=$(tail -1 "$tmp/started" | cut -d' ' -f1)
 kill -9 "$w"
-until_true at_least 6
+await at_least 6
 ok $? killed_worker_is_replaced
 grep -q "^warn: window 0 part 1: worker $w died of signal 9" "$tmp/err"
 ok $? death_of_a_worker_is_logged
@@ -112,14 +105,14 @@ ok $? death_of_a_worker_is_logged
 all=$(cut -d' ' -f1 "$tmp/started")
 stop
 left=0
-for p in $all; do until_true gone "$p" || left=1; done
+for p in $all; do await gone "$p" || left=1; done
 pid=
 ok $left sigterm_ends_all_workers
 
 # A worker that cannot start is tried again after 100, 200, 400, 800 ms, and not in a busy loop.
 : >"$tmp/fail"
 start --windows 1 --cpus 3
-until_true at_least 4
+await at_least 4
 ok $? failing_worker_is_tried_again
 sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -3 | tr '\n' ' ' >"$tmp/pauses"
 [ "$(cat "$tmp/pauses")" = "100 200 400 " ]
@@ -128,7 +121,7 @@ stop
 # A worker is ready, and is then ended by its client, whoever that is.
 echo ready >"$tmp/fail"
 start --windows 1 --cpus 3
-until_true at_least 6
+await at_least 6
 sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -5 | tr '\n' ' ' >"$tmp/pauses"
 [ "$(cat "$tmp/pauses")" = "100 200 400 800 800 " ]
 ok $? successor_of_a_worker_that_was_ready_comes_within_a_second
@@ -138,7 +131,7 @@ pid=
 # Workers sleep, so that a CPU may have several.
 rm -f "$tmp/fail"
 start --parts 3 --cpus 4-5
-until_true at_least 6
+await at_least 6
 for cpu in 4 5; do
 	[ "$(grep -c -- "--cpu $cpu " "$tmp/started")" = 3 ] || echo "not three on CPU $cpu" >>"$tmp/err"
 done
@@ -158,7 +151,7 @@ print(*struct.unpack_from("<QIIQ", open(sys.argv[1], "rb").read(), 128))' "$tmp/
 }
 rm -f "$tmp/fail"
 start --cpus 3-4 --limit 0:mem=64M,sm=30 --limit 1:sm=50,policy=spatial
-until_true at_least 2
+await at_least 2
 grep -e '--window 1 ' "$tmp/started" | grep -q -e "--tenant $tmp/t/window1 --account 0\$"
 ok $? workers_are_told_their_tenant
 [ "$(limits_of 0)" = "67108864 30 1 0" ]
@@ -183,11 +176,11 @@ w=$(sed -n '/--window 0 /s/ .*//p' "$tmp/started")
 [ "$(account)" = "($w, 0)" ]
 ok $? worker_has_the_account_of_its_part
 account 77
-until_true ready "$w"
+await ready "$w"
 kill -9 "$w"
-until_true at_least 3
+await at_least 3
 w=$(tail -n 1 "$tmp/started" | cut -d' ' -f1)
-until_true eval '[ "$(account)" = "($w, 0)" ]'
+await eval '[ "$(account)" = "($w, 0)" ]'
 ok $? next_one_begins_with_an_empty_one
 stop
 pid=
@@ -214,7 +207,7 @@ cgroup() { sed -n 's/^info: each worker has [0-9]* MiB of memory, by cgroup //p'
 limit_of() {
 	cat "$group/t-worker$1/memory.max" 2>/dev/null || cat "$group/t-worker$1/memory.limit_in_bytes"
 }
-say_to() { until_true ready "$1" && echo "$2" >"$tmp/wait.$1"; }
+say_to() { await ready "$1" && echo "$2" >"$tmp/wait.$1"; }
 points="worker_has_a_cgroup_of_its_own it_has_its_part_of_the_memory
 	more_than_that_is_not_to_be_had what_it_forked_ends_with_it its_successor_has_a_cgroup_again
 	its_neighbour_lives_on cgroups_go_with_the_supervisor"
@@ -222,14 +215,14 @@ if [ "$(id -u)" = 0 ]; then
 	FAKE_WINDOWS=1 unshare -m sh -c 'umount -R /sys/fs/cgroup; exec "$@"' sh "$sup" --nvml none \
 		--tenants "$tmp/t" --device /dev/null --worker "$tmp/worker" --backend b --cpus 3 2>"$tmp/err" &
 	pid=$!
-	until_true grep -q "^warn: .*only the VM's memory bounds what a worker takes of it" "$tmp/err"
+	await grep -q "^warn: .*only the VM's memory bounds what a worker takes of it" "$tmp/err"
 	ok $? without_cgroups_it_says_so
 	stop
 else
 	ok 0 "without_cgroups_it_says_so # SKIP needs root"
 fi
 start --windows 1 --parts 2 --cpus 3-4 --memory 16777216
-until_true at_least 2
+await at_least 2
 group=$(cgroup)
 if [ -z "$group" ]; then
 	for p in $points; do ok 0 "$p # SKIP no cgroup is writable"; done
@@ -244,12 +237,12 @@ ok $? worker_has_a_cgroup_of_its_own
 [ "$(limit_of 1)" = 16777216 ]
 ok $? it_has_its_part_of_the_memory
 say_to "$w" eat
-until_true test -s "$tmp/ate.$w" && [ "$(cat "$tmp/ate.$w")" != 0 ]
+await test -s "$tmp/ate.$w" && [ "$(cat "$tmp/ate.$w")" != 0 ]
 ok $? more_than_that_is_not_to_be_had
 say_to "$w" fork
-until_true test -s "$tmp/left.$w"
+await test -s "$tmp/left.$w"
 say_to "$w" 0
-until_true at_least 3 && until_true gone "$(cat "$tmp/left.$w")"
+await at_least 3 && await gone "$(cat "$tmp/left.$w")"
 ok $? what_it_forked_ends_with_it
 w=$(tail -n 1 "$tmp/started" | cut -d' ' -f1)
 grep -q -x "$w" "$group/t-worker1/cgroup.procs"
