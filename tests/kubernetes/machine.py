@@ -102,6 +102,28 @@ when=$(cat {FOLDER}/kill.$1 2>/dev/null) && rm {FOLDER}/kill.$1
         self.start_driver()
 
 
+class Steps:
+    """The steps of an order that are the machine's own."""
+
+    def __init__(self, machine):
+        self.m = machine
+
+    def restart_driver(self, _):
+        self.m.end_driver(signal.SIGTERM)
+        self.m.start_driver()
+
+    def kill_driver(self, _):
+        self.m.end_driver(signal.SIGKILL)
+        self.m.start_driver()
+
+    def restart_server(self, _):
+        self.m.kill_server()
+        self.m.start_server()
+
+    def reboot(self, _):
+        self.m.reboot()
+
+
 def await_true(what, words):
     end = time.monotonic() + WAIT_S
     while not what():

@@ -11,7 +11,7 @@ import signal
 import sys
 
 from kubelet import CLAIMS, Kubelet
-from machine import CDI, FOLDER, STATE, Machine, await_true, play, wormhole
+from machine import CDI, FOLDER, STATE, Machine, Steps, await_true, play, wormhole
 
 KEPT = os.path.join(FOLDER, 'kubelet/plugins/gpu.wormhole.invalid/claims.json')
 CLAIM_COUNT = 4
@@ -39,11 +39,11 @@ class Node(Machine):
         return d['memory_limit'], d['sm_percent']
 
 
-class Order:
+class Order(Steps):
     """The steps, and the model: claims that are prepared, and those that a kill left between."""
 
     def __init__(self, machine):
-        self.m = machine
+        super().__init__(machine)
         self.prepared = set()
         self.between = set()
         self.memory = {}
@@ -98,14 +98,6 @@ class Order:
         answer = self.m.kubelet.node('Prepare', [(other, uid(n))])[other]
         assert 'is another by now' in answer.error, f'{answer}'
 
-    def restart_driver(self, _):
-        self.m.end_driver(signal.SIGTERM)
-        self.m.start_driver()
-
-    def kill_driver(self, _):
-        self.m.end_driver(signal.SIGKILL)
-        self.m.start_driver()
-
     def kill_in(self, what, n, command, when):
         return self.m.kill_within(lambda: self.call(what, [n]), command, when)
 
@@ -132,15 +124,8 @@ class Order:
             self.between.discard(n)
         self.prepared.discard(n)
 
-    def restart_server(self, _):
-        self.m.kill_server()
-        self.m.start_server()
-
-    def reboot(self, _):
-        self.m.reboot()
-
     def reboot_without_state(self, n):
-        """The same, and what the server had kept is lost, too."""
+        """A reboot; and what the server had kept is lost, too."""
         self.m.end_driver(signal.SIGKILL)
         self.m.kill_server()
         shutil.rmtree(STATE, ignore_errors=True)

@@ -6,11 +6,10 @@ model says which pods have a share, of which size, and what the kubelet may stil
 import json
 import os
 import random
-import signal
 import sys
 
 import grpc
-from machine import CDI, DIR, FOLDER, Machine, await_true, play
+from machine import CDI, DIR, FOLDER, Machine, Steps, await_true, play
 from node_kubelet import Kubelet
 
 KEPT = os.path.join(FOLDER, 'kubelet/plugins/device-plugin.wormhole.invalid/containers.json')
@@ -33,9 +32,9 @@ class Node(Machine):
         super().start_driver()
 
 
-class Order:
+class Order(Steps):
     def __init__(self, machine):
-        self.m = machine
+        super().__init__(machine)
         self.kubelet = machine.kubelet
         self.has = {}           # of pods that have started: {device: (MiB, percent)}
         self.again = 0          # for pods' names
@@ -155,20 +154,8 @@ class Order:
             self.m.driver.wait(20)
             self.m.start_driver()
 
-    def restart_driver(self, _):
-        self.m.end_driver(signal.SIGTERM)
-        self.m.start_driver()
-
-    def kill_driver(self, _):
-        self.m.end_driver(signal.SIGKILL)
-        self.m.start_driver()
-
     def restart_kubelet(self, _):
         self.kubelet.restart()
-
-    def restart_server(self, _):
-        self.m.kill_server()
-        self.m.start_server()
 
     def start_without_a_server(self, n):
         """A container that would start meanwhile waits; it has nothing."""
@@ -185,7 +172,7 @@ class Order:
 
     def reboot(self, _):
         """The kubelet has its pods start again, in any order; what they had is theirs."""
-        self.m.reboot()
+        super().reboot(_)
         for pod in random.sample(list(self.has), len(self.has)):
             self.start(self.number(pod), pod)
 
