@@ -16,21 +16,6 @@
 /* What the driver rounds up, and keeps beside what is charged. */
 #define BESIDE	(8ULL << 20)
 
-/* Copies UUID number `d` of the list; false: it has none. */
-static bool take_uuid(const char *list, unsigned int d, char out[WH_UUID])
-{
-	size_t n;
-
-	for (; list && *list; list += n + (list[n] == ',')) {
-		n = strcspn(list, ",");
-		if (d--)
-			continue;
-		snprintf(out, WH_UUID, "%.*s", (int)n, list);
-		return *out;
-	}
-	return false;
-}
-
 static bool free_of(const struct nvml *nvml, const char *uuid, uint64_t *bytes)
 {
 	struct nvml_memory memory;
@@ -69,7 +54,7 @@ bool wh_device_room(const struct wh_checkpoint *o, const uint64_t need[WH_TENANT
 	    nvml.init() != NVML_OK)
 		return true;
 	for (d = 0; d < WH_TENANT_DEVICES; d++) {
-		if (!need[d] || !take_uuid(o->uuids, d, uuid) || !free_of(&nvml, uuid, &bytes) ||
+		if (!need[d] || !wh_uuid_of(o->uuids, d, uuid) || !free_of(&nvml, uuid, &bytes) ||
 		    bytes >= need[d] + BESIDE)
 			continue;
 		snprintf(why, size, "device %s has too little memory: %llu MiB are to come back, and %llu MiB are free; "

@@ -18,33 +18,19 @@ bool wh_device_hidden(const struct wh_session *s, int device)
 	return wh_is_hidden(s->limits.page->hidden, device);
 }
 
-/* Returns the UUID of that number in the server's list, and its length. */
-static const char *uuid_of(const char *list, unsigned int number, int *length)
-{
-	for (; number && list; number--) {
-		list = strchr(list, ',');
-		list += list != NULL;
-	}
-	*length = list ? (int)strcspn(list, ",") : 0;
-	return list;
-}
-
 bool wh_devices_in_order(const struct wh_session *s)
 {
 	const struct wh_tenant_limits *l = s->limits.page;
-	const char *list = getenv(WH_DEVICES_VARIABLE), *uuid;
-	char order[WH_TENANT_DEVICES * 64];
+	const char *list = getenv(WH_DEVICES_VARIABLE);
+	char order[WH_TENANT_DEVICES * 64], uuid[WH_UUID];
 	unsigned int d, moved = 0;
 	size_t n = 0;
-	int length;
 
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		moved |= l->moved[d];
 	for (d = 0; moved && d < WH_TENANT_DEVICES && n < sizeof(order); d++) {
-		uuid = uuid_of(list, wh_device_place(l, d), &length);
-		if (length)
-			n += (size_t)snprintf(order + n, sizeof(order) - n, "%s%.*s", n ? "," : "", length,
-					      uuid);
+		if (wh_uuid_of(list, wh_device_place(l, d), uuid))
+			n += (size_t)snprintf(order + n, sizeof(order) - n, "%s%s", n ? "," : "", uuid);
 	}
 	return !moved || (n && n < sizeof(order) && !setenv("CUDA_VISIBLE_DEVICES", order, 1));
 }

@@ -15,8 +15,6 @@
 #include "tenant/spec.h"
 #include "tenant/tenant.h"
 
-#define WH_UUID		48	/* "GPU-" and 36 characters */
-
 /* A device to which limits apply. */
 struct wh_device {
 	char name[96];

@@ -426,3 +426,17 @@ uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device)
 			return UINT64_MAX;
 	return sum;
 }
+
+bool wh_uuid_of(const char *list, unsigned int n, char out[WH_UUID])
+{
+	size_t length;
+
+	for (; list && *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if (n--)
+			continue;
+		snprintf(out, WH_UUID, "%.*s", (int)length, list);
+		return *out;
+	}
+	return false;
+}

@@ -33,6 +33,7 @@
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
+#define WH_UUID			48	/* "GPU-" and 36 characters */
 #define WH_COMMAND		16	/* of /proc/PID/comm, with a NUL */
 #define WH_TENANT_SHARED	4096	/* memory and events that workers share with each other */
 
@@ -155,6 +156,9 @@ static inline uint32_t wh_hidden_places(const struct wh_tenant_limits *l)
 		out |= (l->hidden >> d & 1) << wh_device_place(l, d);
 	return out;
 }
+
+/* Copies UUID number `n` of a list "UUID,UUID,..." (WH_DEVICES_VARIABLE). False: it has none. */
+bool wh_uuid_of(const char *list, unsigned int n, char out[WH_UUID]);
 
 /*
  * Is the device another tenant's? A tenant without all devices has none beyond those that have a
