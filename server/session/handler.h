@@ -38,6 +38,8 @@ void wh_host_move(struct wh_session *s, size_t i, uint64_t at, bool kept);
 bool wh_host_clear(const struct wh_session *s, uint64_t at, uint64_t size);
 /* Maps the addresses of a block that is no longer there to nothing. */
 void wh_host_nothing(uint64_t at, uint64_t size);
+/* Maps the pages of a block at `at`, too. False: it could not, and nothing is mapped there. */
+bool wh_host_second(const struct wh_host_block *b);
 /* Takes addresses for good, so that the worker never uses them. False: it could not. */
 bool wh_host_claim(struct wh_session *s, uint64_t at, uint64_t size);
 

@@ -166,18 +166,21 @@ void wh_host_nothing(uint64_t at, uint64_t size)
 	     -1, 0);
 }
 
-static bool map_alias(struct wh_session *s, const struct wh_host_block *b)
+bool wh_host_second(const struct wh_host_block *b)
 {
-	void *at = (void *)b->at;
-
-	if (b->at < LOWEST_AT || b->at > HIGHEST_AT || b->size > HIGHEST_AT - b->at ||
-	    !wh_host_clear(s, b->at, b->size) || !wh_host_claim(s, b->at, b->size))
-		return false;
 	/* Size 0 makes a second mapping of the same shared pages. */
-	if (mremap((void *)b->addr, 0, b->size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at)
+	if (mremap((void *)b->addr, 0, b->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)b->at) !=
+	    MAP_FAILED)
 		return true;
 	wh_host_nothing(b->at, b->size);
 	return false;
+}
+
+static bool map_alias(struct wh_session *s, const struct wh_host_block *b)
+{
+	return b->at >= LOWEST_AT && b->at <= HIGHEST_AT && b->size <= HIGHEST_AT - b->at &&
+	       wh_host_clear(s, b->at, b->size) && wh_host_claim(s, b->at, b->size) &&
+	       wh_host_second(b);
 }
 
 /* Has a block of the list bytes of the far area there, wherever it is pinned? */

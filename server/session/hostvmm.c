@@ -103,12 +103,7 @@ CUresult wh_host_place(struct wh_session *s, const struct wh_req_whHostBlock *q)
 	b.at = q->at;
 	b.kept = false;
 	i->lasting = true;
-	/* Size 0 makes a second mapping of the same shared pages. */
-	if (mremap((void *)b.addr, 0, b.size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)b.at) ==
-	    MAP_FAILED)
-		res = CUDA_ERROR_OUT_OF_MEMORY;
-	else
-		res = wh_host_pin(s, &b);
+	res = wh_host_second(&b) ? wh_host_pin(s, &b) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (res == CUDA_SUCCESS)
 		wh_host_move(s, n, b.at, false);
 	else
