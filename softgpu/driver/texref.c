@@ -4,6 +4,7 @@
  * reference is not created by the program but changed by what is bound and set. Kernels find it
  * while something is bound.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "array.h"
@@ -281,26 +282,40 @@ CUresult cuTexRefGetAddressMode(CUaddress_mode *mode, CUtexref ref, int axis)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-CUresult cuTexRefSetFilterMode(CUtexref ref, CUfilter_mode mode)
+#define AT(member)	offsetof(struct sgpu_texture, sampling.member)
+
+/* Sets `n` bytes of the texture if they are right. */
+static CUresult set(CUtexref ref, bool right, size_t at, const void *value, size_t n)
 {
 	struct sgpu_texture *t;
-	CUresult rc = enter(ref, (unsigned int)mode <= CU_TR_FILTER_MODE_LINEAR, &t);
+	CUresult rc = enter(ref, right, &t);
 
 	if (rc)
 		return rc;
-	t->sampling.filterMode = mode;
+	memcpy((char *)t + at, value, n);
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static CUresult tell(CUtexref ref, size_t at, void *value, size_t n)
+{
+	struct sgpu_texture *t;
+	CUresult rc = enter(ref, value, &t);
+
+	if (rc)
+		return rc;
+	memcpy(value, (const char *)t + at, n);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuTexRefSetFilterMode(CUtexref ref, CUfilter_mode mode)
+{
+	return set(ref, (unsigned int)mode <= CU_TR_FILTER_MODE_LINEAR, AT(filterMode), &mode,
+		   sizeof(mode));
 }
 
 CUresult cuTexRefGetFilterMode(CUfilter_mode *mode, CUtexref ref)
 {
-	struct sgpu_texture *t;
-	CUresult rc = enter(ref, mode, &t);
-
-	if (rc)
-		return rc;
-	*mode = t->sampling.filterMode;
-	return sgpu_leave(CUDA_SUCCESS);
+	return tell(ref, AT(filterMode), mode, sizeof(*mode));
 }
 
 CUresult cuTexRefSetFlags(CUtexref ref, unsigned int flags)
@@ -308,69 +323,36 @@ CUresult cuTexRefSetFlags(CUtexref ref, unsigned int flags)
 	const unsigned int known = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES |
 				   CU_TRSF_SRGB | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION |
 				   CU_TRSF_SEAMLESS_CUBEMAP;
-	struct sgpu_texture *t;
-	CUresult rc = enter(ref, !(flags & ~known), &t);
 
-	if (rc)
-		return rc;
-	t->sampling.flags = flags;
-	return sgpu_leave(CUDA_SUCCESS);
+	return set(ref, !(flags & ~known), AT(flags), &flags, sizeof(flags));
 }
 
 CUresult cuTexRefGetFlags(unsigned int *flags, CUtexref ref)
 {
-	struct sgpu_texture *t;
-	CUresult rc = enter(ref, flags, &t);
-
-	if (rc)
-		return rc;
-	*flags = t->sampling.flags;
-	return sgpu_leave(CUDA_SUCCESS);
+	return tell(ref, AT(flags), flags, sizeof(*flags));
 }
 
 CUresult cuTexRefSetBorderColor(CUtexref ref, float *color)
 {
-	struct sgpu_texture *t;
-	CUresult rc = enter(ref, color, &t);
-
-	if (rc)
-		return rc;
-	memcpy(t->sampling.borderColor, color, sizeof(t->sampling.borderColor));
-	return sgpu_leave(CUDA_SUCCESS);
+	return set(ref, color, AT(borderColor), color,
+		   4 * sizeof(*color));
 }
 
 /* No fetch depends on this, and on the levels of a mipmap: the first one is read. */
 CUresult cuTexRefSetMaxAnisotropy(CUtexref ref, unsigned int most)
 {
-	struct sgpu_texture *t;
-	CUresult rc = enter(ref, true, &t);
-
-	if (rc)
-		return rc;
-	t->sampling.maxAnisotropy = most;
-	return sgpu_leave(CUDA_SUCCESS);
+	return set(ref, true, AT(maxAnisotropy), &most, sizeof(most));
 }
 
 CUresult cuTexRefSetMipmapFilterMode(CUtexref ref, CUfilter_mode mode)
 {
-	struct sgpu_texture *t;
-	CUresult rc = enter(ref, (unsigned int)mode <= CU_TR_FILTER_MODE_LINEAR, &t);
-
-	if (rc)
-		return rc;
-	t->sampling.mipmapFilterMode = mode;
-	return sgpu_leave(CUDA_SUCCESS);
+	return set(ref, (unsigned int)mode <= CU_TR_FILTER_MODE_LINEAR, AT(mipmapFilterMode), &mode,
+		   sizeof(mode));
 }
 
 CUresult cuTexRefSetMipmapLevelBias(CUtexref ref, float bias)
 {
-	struct sgpu_texture *t;
-	CUresult rc = enter(ref, true, &t);
-
-	if (rc)
-		return rc;
-	t->sampling.mipmapLevelBias = bias;
-	return sgpu_leave(CUDA_SUCCESS);
+	return set(ref, true, AT(mipmapLevelBias), &bias, sizeof(bias));
 }
 
 CUresult cuTexRefSetMipmapLevelClamp(CUtexref ref, float low, float high)
