@@ -8,9 +8,10 @@ report says that it is missing; nothing is filled in.
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import textwrap
+
+from draw import draw
 
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
@@ -285,8 +286,7 @@ def plot():
         return
     os.makedirs(PLOTS, exist_ok=True)
     for name in plot_data():
-        subprocess.run(["gnuplot", "-e", f"out='{PLOTS}/{name}.svg'",
-                        os.path.join(TOP, f"bench/gpu_{name}.gp")], cwd=DATA, check=True)
+        draw(os.path.join(TOP, f"bench/gpu_{name}.gp"), f"{PLOTS}/{name}.svg", DATA)
 
 
 def main():

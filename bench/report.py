@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+from draw import draw
+
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
 OUT = os.path.join(BUILD, "bench")
@@ -218,8 +220,6 @@ def plot(name, script, title, unit="", **numbers):
         return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
     figures = os.path.join(results(), "figures")
     os.makedirs(figures, exist_ok=True)
-    settings = [f"dat='{OUT}/{name}.dat'", f"out='{figures}/{name}.svg'", f"unit='{unit}'",
-                f"plots='{TOP}/bench/plots'", *(f"{k}={v}" for k, v in numbers.items())]
-    subprocess.run(["gnuplot", "-e", "; ".join(settings),
-                    os.path.join(TOP, "bench/plots", script + ".gp")], check=True)
+    draw(os.path.join(TOP, "bench/plots", script + ".gp"), f"{figures}/{name}.svg", dat=f"{OUT}/{name}.dat", unit=unit,
+         plots=f"{TOP}/bench/plots", **numbers)
     return f"![{title}](figures/{name}.svg)"
