@@ -28,6 +28,7 @@ import threading
 import time
 
 from asked import Asked, libraries
+from nvml import Nvml
 
 GOAL = 1.2
 MIB = 1 << 20
@@ -208,30 +209,6 @@ class Server:
                          for m in ("parkings_total", "room_waited_seconds_total")) for t in "ab"}
 
 
-class Nvml:
-    class Memory(ctypes.Structure):
-        _fields_ = [(n, ctypes.c_ulonglong) for n in ("total", "free", "used")]
-
-    def __init__(self):
-        self.device = ctypes.c_void_p()
-        for place in ("libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1"):
-            try:
-                self.lib = ctypes.CDLL(place)
-                break
-            except OSError:
-                self.lib = None
-        if self.lib and (self.lib.nvmlInit_v2() or
-                         self.lib.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self.device))):
-            self.lib = None
-
-    def memory(self):
-        """Total and used bytes of the first device, or None."""
-        m = self.Memory()
-        if not self.lib or self.lib.nvmlDeviceGetMemoryInfo(self.device, ctypes.byref(m)):
-            return None
-        return m.total, m.used
-
-
 class Watch:
     """Writes a line of memory over time, each 0.5 s, from its start on."""
 
@@ -396,7 +373,7 @@ def together(opt, server, watch, size, work):
 
 def measure(opt):
     os.makedirs(opt.out, exist_ok=True)
-    nvml = Nvml()
+    nvml = Nvml("", "/usr/local/nvidia/lib64")
     quota, held = sizes(opt, nvml)
     holder = Program([sys.executable, "-B", __file__, "--hold", str(held)], "the holder", opt.limit) if held else None
     server = watch = None

@@ -24,6 +24,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
+from nvml import Nvml  # noqa: E402
+
 GB = 1e9
 
 
@@ -136,29 +139,6 @@ class Moves(Tenant):
         return self.command("move", self.tenant, "--to", "0")
 
 
-# --- The device's memory, by NVML ----------------------------------------------------------------
-
-class Nvml:
-    class Memory(ctypes.Structure):
-        _fields_ = [(n, ctypes.c_ulonglong) for n in ("total", "free", "used")]
-
-    def __init__(self, folder):
-        self.handle = None
-        try:
-            self.lib = ctypes.CDLL(os.path.join(folder, "libnvidia-ml.so.1"))
-        except OSError:
-            return
-        handle = ctypes.c_void_p()
-        if not self.lib.nvmlInit_v2() and not self.lib.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)):
-            self.handle = handle
-
-    def used(self):
-        m = self.Memory()
-        if not self.handle or self.lib.nvmlDeviceGetMemoryInfo(self.handle, ctypes.byref(m)):
-            return None
-        return m.used
-
-
 # --- The program ---------------------------------------------------------------------------------
 
 class Program:
@@ -237,10 +217,13 @@ class Rounds:
         self.off, self.on, self.with_it, self.without, self.server = [], [], [], [], []
         self.refused = None
 
+    def used(self):
+        return (self.nvml.memory() or (0, 0))[1]
+
     def one(self):
-        self.with_it.append(self.nvml.used() or 0)
+        self.with_it.append(self.used())
         self.off.append(self.way.off())
-        self.without.append(self.nvml.used() or 0)
+        self.without.append(self.used())
         if isinstance(self.way, Tenant):
             self.server.append(self.way.stat())
         self.on.append(self.way.on())
@@ -275,7 +258,7 @@ class Rounds:
             say("moved", int(held))
         elif self.server:
             say("moved", int(median([s for _, s in self.server])))
-        if self.without and self.nvml.handle:
+        if self.without and self.nvml.device:
             say("left_on_device", max(self.without))
         if self.server:
             say("server_says", max(m for m, _ in self.server))
@@ -350,8 +333,8 @@ def main():
         return calls_of_driver(sys.argv[2], sys.argv[3], sys.argv[4:])
     opt = options()
     nvml = Nvml(os.path.dirname(opt.driver))
-    if nvml.handle:
-        say("before", nvml.used())
+    if nvml.device:
+        say("before", nvml.memory()[1])
     way = None
     if opt.native:
         way = Native(opt.driver, opt.command_limit)
