@@ -90,9 +90,8 @@ def read_table(major):
     return out
 
 
-def differences(p, major, functions, numbers):
+def differences(p, major, functions, numbers, ours, our_numbers):
     """Yields what 13's library has otherwise, and what the head of its description says wrongly."""
-    ours, our_numbers = read_headers(p, [])
     old = p.of(WORD[major])
     # Of libraries with one soname in two majors, the later one's head says what is gone.
     says = old or p.of('older') or heads.Older('', '')
@@ -123,11 +122,13 @@ def main(argv):
     if len(argv) > 2:
         print_table(int(argv[1]), argv[2:])
         return
-    count = 0
+    count, ours = 0, {}
     for major in WORD:
         table = read_table(major)
         for p in compared(major):
-            for text in differences(p, major, *table.get(p.name, ({}, {}))):
+            if p.name not in ours:
+                ours[p.name] = read_headers(p, [])
+            for text in differences(p, major, *table.get(p.name, ({}, {})), *ours[p.name]):
                 print(f'{p.name}.api: {text}')
         count += sum(len(functions) for functions, _ in table.values())
     print('compared', count)

@@ -26,9 +26,10 @@ sed -i 's/^cublas cublasSgemm_v2 .*/cublas cublasSgemm_v2 0/; s/^cublas CUBLAS_O
 	/^cublas cublasDgemm_v2 /d' "$tmp/api/majors_12.txt"
 sed -i 's/^cusparse cusparseSpMV .*/cusparse cusparseSpMV 0/; /^cusparse cusparseXcsrgemm2Nnz /d; /^cublaslt cublasLtMatmul /d' \
 	"$tmp/api/majors_11.txt"
-is what_differs_is_named "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | sed 's/^cublas.api: //' | head -n 3 | tr '\n' ';')" \
+WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" >"$tmp/differs"
+is what_differs_is_named "$(sed 's/^cublas.api: //' "$tmp/differs" | head -n 3 | tr '\n' ';')" \
 	"cublasDgemm_v2 is not in CUDA 12: newer;cublasSgemm_v2 has another shape in CUDA 12;CUBLAS_OP_T is 2 in CUDA 12;"
-is what_differs_in_11_too "$(WH_BUILD=$WH_BUILD /usr/bin/python3 -B "$tmp/api/majors.py" | grep 'CUDA 11' | tr '\n' ';')" \
+is what_differs_in_11_too "$(grep 'CUDA 11' "$tmp/differs" | tr '\n' ';')" \
 	"cublaslt.api: cublasLtMatmul is not in CUDA 11: newer;cusparse.api: cusparseSpMV has another shape in CUDA 11;cusparse.api: cusparseXcsrgemm2Nnz is not in CUDA 11: not gone;"
 cp "$WH_TOP/cuda-api/majors_11.txt" "$WH_TOP/cuda-api/majors_12.txt" "$tmp/api/"
 sed -i 's/\(cusparseDgthr(cusparseHandle_t handle, \)int nnz/\1long nnz/' "$tmp/api/gone_cusparse.h"
