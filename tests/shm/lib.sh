@@ -13,7 +13,6 @@ server=
 n=0
 
 . "$WH_TOP/tests/tap.sh"
-await_limit=10
 export LD_LIBRARY_PATH="$WH_BUILD/client-stubs"
 export WORMHOLE_TRANSPORT=shm WORMHOLE_SOCKET="$tmp/server.sock"
 unset WORMHOLE_LOG

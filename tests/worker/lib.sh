@@ -2,7 +2,6 @@
 # Tests of commands beside a supervisor source this file, with `build` set. It has a folder and
 # processes that end with the test.
 . "$WH_TOP/tests/tap.sh"
-await_limit=10
 tmp=$(mktemp -d)
 pids=
 trap 'kill -9 $pids 2>/dev/null; rm -rf "$tmp"' EXIT

@@ -7,7 +7,6 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 : "${WH_TOP:=$here/../../..}"
 . "$WH_TOP/tests/tap.sh"
-await_limit=10
 sup=$here/fake_supervisor
 tmp=$(mktemp -d)
 pid=
