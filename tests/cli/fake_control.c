@@ -43,22 +43,6 @@ static int fail(int error)
 	return -1;
 }
 
-int open(const char *path, int flags, ...)
-{
-	va_list ap;
-	mode_t mode;
-
-	va_start(ap, flags);
-	mode = va_arg(ap, mode_t);
-	va_end(ap);
-	if (strcmp(path, "/dev/kvm-wormhole"))
-		return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-	if (is("none"))
-		return fail(ENOENT);
-	control = (int)syscall(SYS_openat, AT_FDCWD, "/dev/full", flags);
-	return control;
-}
-
 #define RUN	"/run/wormhole"
 
 static const char *elsewhere(const char *path, char buf[512])
@@ -69,6 +53,23 @@ static const char *elsewhere(const char *path, char buf[512])
 		return path;
 	snprintf(buf, 512, "%s%s", run, path + sizeof(RUN) - 1);
 	return buf;
+}
+
+int open(const char *path, int flags, ...)
+{
+	char buf[512];
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, mode_t);
+	va_end(ap);
+	if (strcmp(path, "/dev/kvm-wormhole"))
+		return (int)syscall(SYS_openat, AT_FDCWD, elsewhere(path, buf), flags, mode);
+	if (is("none"))
+		return fail(ENOENT);
+	control = (int)syscall(SYS_openat, AT_FDCWD, "/dev/full", flags);
+	return control;
 }
 
 DIR *opendir(const char *path)
@@ -93,6 +94,13 @@ int access(const char *path, int mode)
 	char buf[512];
 
 	return (int)syscall(SYS_faccessat, AT_FDCWD, elsewhere(path, buf), mode);
+}
+
+int rename(const char *from, const char *to)
+{
+	char a[512], b[512];
+
+	return (int)syscall(SYS_rename, elsewhere(from, a), elsewhere(to, b));
 }
 
 int unlink(const char *path)

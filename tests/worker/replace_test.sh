@@ -81,6 +81,7 @@ touch "$tmp/image/bzImage" "$tmp/image/initramfs"
 printf '#!/bin/sh\n[ ! -e "$tmp/broken" ] || exit 3\n: >"$tmp/vmm"\nexec sleep 1000\n' >"$tmp/qemu"
 chmod +x "$tmp/qemu"
 replace_by() { # NEW
+	: >"$tmp/said"	# what the last one said must not count for this one
 	LD_PRELOAD=$build/tests/cli/fake_control.so "$build/host/wormhole" server replace $OLD "$1" --timeout 2 -- \
 		vm --image "$tmp/image" --window "$tmp/w,2M" --qemu "$tmp/qemu" 2>"$tmp/said" &
 	command=$!
