@@ -128,7 +128,8 @@ def read(claim, devices):
         users.add(config.get('user', 0))
         device = known[r['device']]
         add(limits.setdefault(device['uuid'], {}), device, r, config)
-        answer.append({'request_names': [r['request']], 'pool_name': r['pool'], 'device_name': r['device']})
+        answer.append({'request_names': [r['request']], 'pool_name': r['pool'], 'device_name': r['device'],
+                       **({'share_id': r['shareID']} if 'shareID' in r else {})})
     if len(users) > 1:
         raise Refused(f'a claim has one user, and not {len(users)}')
     return {'user': users.pop(), 'limits': limits}, answer

@@ -20,13 +20,14 @@ of() {
 }
 figure() { "$wormhole" stat "$(tenant "${2:-1}")" --json | sed -n "s/^.*\"$1\":[^0-9a-z]*\([0-9a-z]*\).*/\1/p"; }
 
-plan 31
+plan 32
 like driver_says_what_it_is "$(cat "$tmp/registered")" '"DRAPlugin", "name": "gpu.wormhole.invalid".*"v1.DRAPlugin"'
 is its_sockets_are_roots_alone "$(find "$tmp/kubelet" -type s ! -perm 700)" ""
 kubelet claim "$(uid 1)" memory=64Mi share=30 class:ceiling=none claim:priority=low
 first=$(kubelet prepare "$(uid 1)")
 like claim_gets_a_device "$first" "\"cdi_device_ids\": \[\"wormhole/tenant=$(tenant 1)\"\]"
 like it_names_the_allocated_one "$first" '"request_names": \["gpu"\], "pool_name": "n1", "device_name": "gpu-776f726d'
+like and_the_part_of_it "$first" '"share_id": "11112222-3333-4444-8555-666677778888"'
 is specification_is_as_the_interface_describes "$($py "$WH_TOP/tests/cdi/schema.py" /run/cdi/*.json 2>&1)" ""
 is container_has_the_claims_memory "$(of 1)" "$((64 << 20))"
 like more_is_refused "$(box roots --device "wormhole/tenant=$(tenant 1)" -- /bin/client "alloc=$((65 << 20))")" "CUDA_ERROR_OUT_OF_MEMORY"
