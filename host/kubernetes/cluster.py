@@ -39,13 +39,16 @@ def device(d):
 class Cluster:
     """`resync` is how many seconds the slice is taken to be as it was left; `now` is a clock of seconds.
 
-    It is a fifth more or less, so that nodes that have started together do not ask together.
+    It is a fifth more or less, so that nodes that have started together do not ask together. For `settle`
+    seconds after a kubelet has registered the driver, the slice is taken to be as it was left not at all.
     """
 
-    def __init__(self, node, resync, now=time.monotonic):
+    def __init__(self, node, resync, now=time.monotonic, settle=0):
         self.node = node
         self.resync = resync * random.uniform(0.8, 1.2)
+        self.settle = settle
         self.now = now
+        self.doubted = now()            # until when
         self.published = None           # (the devices that the cluster has, when that was seen)
         self.slice = f'{node}-{claims.DRIVER}'
         self.objects = kubernetes.client.CustomObjectsApi()
@@ -71,7 +74,8 @@ class Cluster:
 
         So a node whose devices stay asks the API server once in a while.
         """
-        if self.published and self.published[0] == devices and self.now() < self.published[1] + self.resync:
+        now = self.now()
+        if (self.published and self.published[0] == devices and self.doubted <= now < self.published[1] + self.resync):
             return
         self.published = None
         try:
@@ -79,6 +83,13 @@ class Cluster:
         except (AttributeError, KeyError, TypeError) as e:
             raise Refused(f'the slice {self.slice} is not as an API server answers with slices: {e!r}') from e
         self.published = (devices, self.now())
+
+    def registered(self):
+        """A kubelet that has started deletes the slices of its node, soon and without a word to drivers.
+
+        Another thread calls it, that of the kubelet's call.
+        """
+        self.doubted = self.now() + self.settle
 
     def bring(self, devices):
         """The slice goes with its node. It notes what was sent: a cluster without a feature gate keeps less."""

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the devices are, as each look at the server finds them, for the kubelets that watch."""
+import math
 import threading
 import time
 
 import claims
 import health_pb2 as wire
 
+TIMEOUT_S = 30  # what kubelets take who are told none
+BROKEN = 'the GPU has had a memory error that ECC could not correct: reset it, or start the node again'
 AWAKE_S = 1     # how long a watcher that has gone away is not noticed
 
 
 class Health:
-    def __init__(self, node):
+    def __init__(self, node, period):
+        """`period` is how many seconds there are between looks."""
         self.node = node
+        # A look may take its time, and one may be without an answer: three of them may be missing.
+        self.timeout = max(TIMEOUT_S, math.ceil(3 * period))
         self.changed = threading.Condition()
         self.looks = 0
         self.devices = []
@@ -23,7 +29,8 @@ class Health:
         with self.changed:
             self.devices = [wire.DeviceHealth(
                 device=wire.DeviceIdentifier(pool_name=self.node, device_name=claims.device_name(d)),
-                health=wire.HEALTHY if d['healthy'] else wire.UNHEALTHY, last_updated_time=now) for d in devices]
+                health=wire.HEALTHY if d['healthy'] else wire.UNHEALTHY, last_updated_time=now,
+                health_check_timeout_seconds=self.timeout, message='' if d['healthy'] else BROKEN) for d in devices]
             self.looks += 1
             self.changed.notify_all()
 

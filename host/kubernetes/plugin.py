@@ -43,7 +43,7 @@ def health_service(health):
     return handler(health_pb2.DESCRIPTOR.services_by_name['DRAResourceHealth'], {'NodeWatchResources': health.watch})
 
 
-def registration_service(endpoint):
+def registration_service(endpoint, registered):
     def info(_, __):
         return registration.PluginInfo(type='DRAPlugin', name=DRIVER, endpoint=endpoint,
                                        supported_versions=['v1.DRAPlugin', 'v1alpha1.DRAResourceHealth'])
@@ -52,6 +52,7 @@ def registration_service(endpoint):
         if not request.plugin_registered:
             print(f'wormhole: error: the kubelet does not take the driver: {request.error}', file=sys.stderr,
                   flush=True)
+        registered()
         return registration.RegistrationStatusResponse()
 
     return handler(registration.DESCRIPTOR.services_by_name['Registration'],
@@ -62,5 +63,6 @@ def serve(driver, health, kubelet):
     """The driver's socket first, since the kubelet calls it as soon as it sees the other."""
     folder = os.path.join(kubelet, 'plugins', DRIVER)
     endpoint = os.path.join(folder, 'dra.sock')
+    registry = os.path.join(kubelet, 'plugins_registry', DRIVER + '-reg.sock')
     return [listen(endpoint, dra_service(driver), health_service(health)),
-            listen(os.path.join(kubelet, 'plugins_registry', DRIVER + '-reg.sock'), registration_service(endpoint))]
+            listen(registry, registration_service(endpoint, driver.cluster.registered))]

@@ -67,8 +67,8 @@ class Kubelet:
                 response_deserializer=health.NodeWatchResourcesResponse.FromString,
                 request_serializer=health.NodeWatchResourcesRequest.SerializeToString)
             for answer in watch(health.NodeWatchResourcesRequest(), timeout=TIMEOUT_S):
-                told = [(d.device.pool_name, d.device.device_name, health.HealthStatus.Name(d.health))
-                        for d in answer.devices]
+                told = [(d.device.pool_name, d.device.device_name, health.HealthStatus.Name(d.health),
+                         *filter(None, [d.message])) for d in answer.devices]
                 times -= [t[2] for t in told] == word.split()
                 if times == 0:
                     return told

@@ -20,7 +20,7 @@ uid() { echo "aaaaaaaa-0000-4000-8000-00000000000$1"; }
 tenant() { echo "claim-$(uid "$1")"; }
 drive() {
 	$py "$driver" --node n1 --dir "$WORMHOLE_DIR" --kubelet "$tmp/kubelet" --cdi-dir "$cdi_dir" \
-		--kubeconfig "$tmp/kubeconfig" --period 0.2 --resync "${resync:-0}" 2>>"$tmp/driver" &
+		--kubeconfig "$tmp/kubeconfig" --period 0.2 --resync "${resync:-0}" --settle "${settle:-0}" 2>>"$tmp/driver" &
 	driving=$!
 	kubelet register >"$tmp/registered"
 }

@@ -29,7 +29,7 @@ becomes() { await says "$1" "$2"; published "$1"; }
 asked() { [ "$(cat "$tmp/asked")" -ge "$1" ]; }
 await_looks() { await asked $(($(cat "$tmp/asked") + $1)); }
 
-plan 31
+plan 33
 like stand_in_takes_no_member_that_the_schema_lacks "$(echo '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
 	"metadata": {"name": "x"}, "spec": {"driver": "d", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "devises": []}}' |
 	kubelet POST $slices)" "422: spec: .*'devises' was unexpected"
@@ -73,7 +73,13 @@ before=$(cat "$tmp/asked")
 kubelet looks 5 >/dev/null
 is without_a_change_the_api_server_is_left_alone "$(($(cat "$tmp/asked") - before))" 0
 end_driver TERM
-resync=0
+settle=3600
+drive
+await_looks 1
+kubelet DELETE $slice >/dev/null
+is what_a_kubelet_that_has_started_deletes_is_made_again "$(becomes "len(d), s['pool']['generation']" "(1, 1)")" "(1, 1)"
+end_driver TERM
+resync=0 settle=0
 drive
 await_looks 1
 kubelet DELETE $slice >/dev/null
@@ -102,6 +108,7 @@ is and_of_none_without_a_server "$(kubelet health)" "[]"
 : >"$tmp/nvml"
 FAKE_NVML=$tmp/nvml FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so"
 like of_one_with_memory_errors_that_it_is_not "$(kubelet health UNHEALTHY)" "'UNHEALTHY'"
+like and_why "$(kubelet health UNHEALTHY)" "'the GPU has had a memory error that ECC could not correct: reset it"
 is which_takes_no_new_claims "$(becomes 'd' '[]')" "[]"
 kill_server
 
