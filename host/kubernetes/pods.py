@@ -30,6 +30,14 @@ class Pods:
     def __init__(self, kubelet):
         self.socket = os.path.join(kubelet, 'pod-resources', 'kubelet.sock')
 
+    def kubelet(self):
+        """Which kubelet there is: the next one has another socket. None if there is none."""
+        try:
+            s = os.stat(self.socket)
+        except OSError:
+            return None
+        return s.st_dev, s.st_ino, s.st_ctime_ns
+
     def containers(self):
         """All containers of pods that have not ended."""
         try:

@@ -7,6 +7,7 @@ then it gets its devices, and a share of them (`wormhole cdi --share --hami'). W
 without a unit for it, other resources have less of: their units are unhealthy meanwhile.
 """
 import threading
+import time
 
 from pods import GPU, share_of
 from tenants import Refused
@@ -26,14 +27,20 @@ def name_of(i, resource):
 
 
 class Vgpus:
-    """`split` containers share a device at most; a unit of memory is `unit` MiB."""
+    """`split` containers share a device at most; a unit of memory is `unit` MiB.
 
-    def __init__(self, server, pods, checkpoint, split, unit):
+    For `settle` seconds after a kubelet has started, it is not believed what it does not name.
+    """
+
+    def __init__(self, server, pods, checkpoint, split, unit, settle=0):
         self.server = server
         self.pods = pods
         self.checkpoint = checkpoint
         self.split = split
         self.unit = unit
+        self.settle = settle
+        self.kubelet = None     # whose lists these are, and since when
+        self.since = 0
         self.lock = threading.Lock()
         self.memory = {}        # MiB of each device that is well, by UUID
         self.most = dict.fromkeys(RESOURCES, 0)     # units that there were when most devices were well
@@ -76,10 +83,22 @@ class Vgpus:
     # --- Containers ----------------------------------------------------------------------------------------
 
     def forget(self):
-        """Takes back what containers had that are gone."""
+        """Takes back what containers had that are gone.
+
+        A kubelet that has started names no pod before it has heard of them from the API server. So what runs is
+        not gone, whatever the kubelet says.
+        """
+        kubelet = self.pods.kubelet()
+        if kubelet != self.kubelet:
+            self.kubelet, self.since = kubelet, time.monotonic()
+        if time.monotonic() < self.since + self.settle:
+            return
+        running = self.server.tenants()
         there = {share_of(c.devices.get(GPU)): c for c in self.containers}
         for share, record in list(self.checkpoint.records.items()):
             c = there.get(share)
+            if any(t.startswith(share + '-') for t in running):
+                continue
             if not c or (c.namespace, c.pod, c.name) != tuple(record[k] for k in ('namespace', 'pod', 'container')):
                 self.server.unshare(share)
                 self.checkpoint.remove(share)

@@ -13,7 +13,8 @@ given=$tmp/kubelet/plugins/device-plugin.wormhole.invalid/containers.json
 
 node() { $py "$WH_TOP/tests/kubernetes/node_kubelet.py" "$tmp" "$@" 2>&1; }
 plug() {
-	$py -B "$plugin" --dir "$WORMHOLE_DIR" --kubelet "$tmp/kubelet" --cdi-dir "$cdi_dir" --period 0.2 2>>"$tmp/plugin" &
+	$py -B "$plugin" --dir "$WORMHOLE_DIR" --kubelet "$tmp/kubelet" --cdi-dir "$cdi_dir" --period 0.2 \
+		--settle "${settle:-0}" 2>>"$tmp/plugin" &
 	plugging=$!
 	node await_plugins >"$tmp/registered"
 }

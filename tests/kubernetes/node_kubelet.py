@@ -9,7 +9,8 @@ node_kubelet.py FOLDER WORD [ARGUMENT...]         has that kubelet do it, and pr
     admit POD [RES=N...]     gives a pod's one container units, of nvidia.com/RES
     start POD                prints the CDI devices that the container starts with
     end POD                  the pod is gone
-    restart                  the kubelet starts again: it removes all sockets, and keeps what was given out
+    restart [unsynced]       the kubelet starts again: it removes all sockets, and keeps what was given out
+    sync                     it hears of its pods from the API server: unsynced, it names none before
     claim POD TENANT         a pod whose container has a claim's tenant
 A pod is `team/NAME'; its container is `main'.
 """
@@ -74,6 +75,7 @@ class Kubelet:
         self.cdi = {}           # name: devices
         self.claims = {}        # name: tenant
         self.servers = []
+        self.synced = True
         self.listen()
 
     def listen(self):
@@ -96,7 +98,7 @@ class Kubelet:
 
     def list(self, _, __):
         answer = podwire.ListPodResourcesResponse()
-        for name in list(self.pods):
+        for name in list(self.pods) if self.synced else []:
             namespace, _, pod = name.partition('/')
             p = answer.pod_resources.add(name=pod, namespace=namespace)
             c = p.containers.add(name='main')
@@ -157,12 +159,16 @@ class Kubelet:
             e.channel.close()
         self.endpoints = {}
 
-    def restart(self):
+    def restart(self, how=None):
         self.stop()
+        self.synced = how != 'unsynced'
         for f in os.listdir(self.devices):
             os.unlink(os.path.join(self.devices, f))
         self.listen()
         self.await_plugins()
+
+    def sync(self):
+        self.synced = True
 
     def await_plugins(self, count=4):
         """Waits until this many have registered and told what they have."""

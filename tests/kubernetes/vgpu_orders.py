@@ -22,7 +22,7 @@ ASKED = ({'gpu': 1, 'gpumem': 40, 'gpucores': 30}, {'gpu': 1, 'gpumem': 40, 'gpu
 
 class Node(Machine):
     def __init__(self):
-        super().__init__(Kubelet(FOLDER), 'wormhole-device-plugin')
+        super().__init__(Kubelet(FOLDER), 'wormhole-device-plugin', '--settle', '0')
 
     def await_driver(self):
         self.kubelet.await_plugins()

@@ -52,7 +52,7 @@ for t in json.load(sys.stdin):
 	wait $container
 }
 
-plan 34
+plan 37
 is four_resources_are_registered "$(node await_plugins)" \
 	'{"gpu": [20, 20], "gpucores": [200, 200], "gpumem": [192, 192], "gpumem-percentage": [200, 200]}'
 is its_sockets_are_roots_alone "$(find "$tmp/kubelet/device-plugins" -name 'wormhole-*' -type s ! -perm 700)" ""
@@ -108,6 +108,30 @@ is killed_plugin_knows_its_containers "$(become gpumem "184 192")" "184 192"
 is container_that_starts_again_has_the_same "$(limits team/c)" "8 20, 8 20"
 like next_kubelet_has_the_plugin "$(node restart; node await_plugins)" '"gpu": \[20, 20\]'
 is and_what_it_has_given_out "$(memory team/a)" "$((32 << 20))"
+# A kubelet that has started names no pods before it knows them.
+named_none() { [ "$(cat "$WORMHOLE_DIR/pods")" = "{}" ]; }
+end_plugin TERM
+settle=3600
+plug
+node restart unsynced >/dev/null
+await named_none
+is kubelet_that_knows_no_pods_yet_takes_nothing_back "$(devices_of a) $(devices_of c)" "5 5 6"
+node sync >/dev/null
+end_plugin TERM
+settle=0
+plug
+rm -rf "$tmp/sync"
+mkdir -m 777 "$tmp/sync"
+in_pod team/a --volume "$tmp/sync:/sync" -- /bin/sh -c '>/sync/up
+until [ -e /sync/go ]; do busybox sleep 0.1; done; /bin/client info' >"$tmp/said" &
+container=$!
+await test -e "$tmp/sync/up"
+node restart unsynced >/dev/null
+is one_that_never_hears_of_them_takes_back_what_does_not_run "$(await eval '[ -z "$(devices_of c)" ]'; devices_of c)" ""
+touch "$tmp/sync/go"
+wait $container
+is and_nothing_of_what_runs "$(cut -d" " -f2 "$tmp/said")" "$((32 << 20))"
+node sync >/dev/null
 kill_server
 is without_a_server_nothing_is_given_out "$(become gpu "0 20")" "0 20"
 serve
