@@ -31,12 +31,12 @@ class Pods:
         self.socket = os.path.join(kubelet, 'pod-resources', 'kubelet.sock')
 
     def kubelet(self):
-        """Which kubelet there is: the next one has another socket. None if there is none."""
+        """Which kubelet there is, as the next one has another socket, and when it made that (seconds of the clock)."""
         try:
             s = os.stat(self.socket)
-        except OSError:
-            return None
-        return s.st_dev, s.st_ino, s.st_ctime_ns
+        except OSError as e:
+            raise Refused(f'there is no kubelet at {self.socket}: {e.strerror}') from e
+        return (s.st_dev, s.st_ino, s.st_ctime_ns), s.st_ctime
 
     def containers(self):
         """All containers of pods that have not ended."""
