@@ -14,6 +14,7 @@ VERSION = 'v1beta1'
 TIMEOUT_S = 60          # a kubelet that starts answers late where containers have many units
 AWAKE_S = 1             # how long a watcher that has gone away is not noticed
 LIST = 4 << 20          # bytes of a list, at most: a kubelet takes no more
+MANY = 16 << 10         # units from which on a kubelet of 1.36 is slow
 OPTIONS = wire.DevicePluginOptions(pre_start_required=True)
 KIND = 'wormhole/share='
 
@@ -80,6 +81,10 @@ class Plugin:
         if size > LIST:
             raise SystemExit(f'wormhole: error: {len(units)} units of {self.resource} are more than a kubelet takes; '
                              'give --unit a larger number of MiB')
+        if len(units) > MANY and not self.units:
+            warn(f'{len(units)} units of {self.resource} keep a kubelet from 1.36 busy for minutes: turn its feature '
+                 'gates ResourceHealthStatus and ResourceHealthStatusMessage off, or give --unit a larger number '
+                 'of MiB')
         with self.changed:
             if units != self.units:
                 self.units = units

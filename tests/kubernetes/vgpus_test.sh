@@ -52,7 +52,7 @@ for t in json.load(sys.stdin):
 	wait $container
 }
 
-plan 37
+plan 38
 is four_resources_are_registered "$(node await_plugins)" \
 	'{"gpu": [20, 20], "gpucores": [200, 200], "gpumem": [192, 192], "gpumem-percentage": [200, 200]}'
 is its_sockets_are_roots_alone "$(find "$tmp/kubelet/device-plugins" -name 'wormhole-*' -type s ! -perm 700)" ""
@@ -139,6 +139,12 @@ is next_server_has_it_again "$(become gpu "20 20") $(memory team/a)" "20 20 $((3
 node end team/a >/dev/null
 node end team/c >/dev/null
 is nothing_is_left_of_pods_that_are_gone "$(become gpumem "192 192"; ls /run/cdi)" "192 192"
+end_plugin TERM
+kill_server
+WORMHOLE_SOFTGPU_MEM=17G serve
+plug
+like more_units_than_a_kubelet_takes_easily_are_told "$(cat "$tmp/plugin")" \
+	"^wormhole: warn: 17408 units of nvidia.com/gpumem keep .*: turn its feature gates ResourceHealthStatus"
 like plugin_ends_when_it_is_told "$(end_plugin TERM; ls "$tmp/kubelet/device-plugins")" "^kubelet.sock$"
 kill $kubelet
 finish
