@@ -200,7 +200,7 @@ images() {
 	mkdir -p "$root/bin" "$root/lib64" "$root/lib/x86_64-linux-gnu" "$root/tmp" "$root/etc"
 	chmod 1777 "$root/tmp"
 	cp "$(command -v busybox)" "$root/bin/"
-	for f in sh ls cat env sleep; do ln -s busybox "$root/bin/$f"; done
+	for f in sh ls cat env sleep true; do ln -s busybox "$root/bin/$f"; done
 	cp /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
 	for f in c m dl rt pthread stdc++ gcc_s; do cp /lib/x86_64-linux-gnu/lib$f.so.* "$root/lib/x86_64-linux-gnu/"; done
 	cp "$program" "$root/bin/program"
