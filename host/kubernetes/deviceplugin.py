@@ -11,7 +11,7 @@ from pods import GPU, share_of
 from tenants import Refused
 
 VERSION = 'v1beta1'
-TIMEOUT_S = 60          # a kubelet that starts answers late where containers have many units
+TIMEOUT_S = 10
 AWAKE_S = 1             # how long a watcher that has gone away is not noticed
 LIST = 4 << 20          # bytes of a list, at most: a kubelet takes no more
 MANY = 16 << 10         # units from which on a kubelet of 1.36 is slow
