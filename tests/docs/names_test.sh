@@ -48,7 +48,7 @@ paths() {
 # NVIDIA's headers are left out.
 files() {
 	names "$1" | grep -E '^[A-Za-z0-9_.-]+\.(c|h|\[ch\]|sh|py|asm|inc|mk|api|cu|def|S|config)$' |
-		grep -vE '^(cu|nvml)[A-Za-z]*\.h$|NAME' | sed 's/\.\[ch\]$/.c/'
+		grep -vE '^(cu|nvml|nvjpeg|npp)[A-Za-z]*\.h$|NAME' | sed 's/\.\[ch\]$/.c/'
 }
 
 links() { grep -oE '\]\([^)]+\)' "$1" | sed 's/^](//; s/[#)].*//' | grep -v -e '^https\?:' -e '^$' | sort -u; }
