@@ -19,7 +19,7 @@ FIRST = [("driver", "driver", "libcuda.so.1"), ("runtime", "runtime", "libcudart
          ("runtime-12", "runtime of CUDA 12", "libcudart.so.12"),
          ("runtime-11", "runtime of CUDA 11", "libcudart.so.11.0")]
 # The tables' word for a way to serve a function, and this page's.
-KINDS = {"generated": "generated", "life": "generated", "setting": "local",
+KINDS = {"generated": "generated", "table": "generated", "life": "generated", "setting": "local",
          "driver": "generated", "ptsz": "generated",
          "hand": "by hand", "client": "by hand", "manual": "by hand", "local": "local",
          "refuse": "refused", "refused": "refused", "newer": "refused", "deny": "refused", "absent": "absent"}

@@ -17,10 +17,11 @@ import effects
 import headers
 import kept
 import life
+import table
 import told
 from heads import head_line, Profile
 
-VERBS = ('generated', life.VERB, life.SETTING, 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
+VERBS = ('generated', 'table', life.VERB, life.SETTING, 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
 FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps',
          'makes')
 # Flags with arguments, and how many they have: +charge[key,bytes] and so on.
@@ -112,7 +113,7 @@ class Call:
 
     @property
     def numbered(self):
-        return self.forwarded or self.verb in ('manual', life.VERB)
+        return self.forwarded or self.verb in ('manual', 'table', life.VERB)
 
     @property
     def fresh(self):
@@ -508,6 +509,8 @@ class Describer:
             raise SystemExit(f'{self.path}: names: {", ".join(unknown)}: no call has such a handle')
 
     def api(self):
+        if self.profile.parts:
+            return table.api(self)
         calls = {}
         for name, entry in self.exact.items():
             if name.startswith('wh'):

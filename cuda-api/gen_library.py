@@ -20,6 +20,7 @@ import describe
 import gen_stubs as g
 import kept
 import life
+import table
 
 
 def banner(pro):
@@ -318,7 +319,8 @@ def gen_server(d, api):
 
 # --- Coverage -----------------------------------------------------------------------------
 
-MEANING = {'generated': 'both ends generated', life.VERB: 'both ends generated, around a handle of the client',
+MEANING = {'generated': 'both ends generated', 'table': 'both ends by a table of shapes',
+           life.VERB: 'both ends generated, around a handle of the client',
            life.SETTING: 'kept in the client by generated code, and sent with the next call',
            'client': 'handwritten in the client around a generated call',
            'manual': 'handwritten at both ends', 'local': 'answered in the client by handwritten code',
@@ -367,6 +369,12 @@ def main(argv):
         return
     top = g.number(d, api)
     out = argv[2]
+    if pro.parts:
+        for name, text in table.products(d, api, top).items():
+            g.write(os.path.join(out, name), text)
+        check_gone(d, api)
+        g.write(os.path.join(out, f'coverage-{pro.name}.md'), coverage(d, api))
+        return
     g.write(os.path.join(out, f'gen_{pro.name}_objects.h'), gen_objects(d))
     g.write(os.path.join(out, f'gen_{pro.name}_wire.h'), gen_wire(d, api, top))
     g.write(os.path.join(out, f'gen_{pro.name}_client.h'), gen_client_h(d, api))

@@ -178,6 +178,7 @@ class Function:
     params: list
     variadic: bool = False
     deprecated: bool = False
+    file: str = ''          # the header's name
 
     def prototype(self, name=None):
         """Returns C text of the declaration, without the semicolon."""
@@ -202,7 +203,7 @@ def _function(cur):
         params.append(Param(arg.spelling or f'arg{i}', Type(arg.type), default))
     deprecated = cur.availability == ci.AvailabilityKind.DEPRECATED
     return Function(cur.spelling, Type(cur.result_type), params, cur.type.kind.name == 'FUNCTIONPROTO' and
-                    cur.type.is_function_variadic(), deprecated)
+                    cur.type.is_function_variadic(), deprecated, os.path.basename(str(cur.location.file)))
 
 
 def _add(hdr, cur, keep):

@@ -85,10 +85,16 @@ class Profile:
     moves: dict = field(default_factory=dict)    # fields of objects that are addresses
     follows: list = field(default_factory=list)  # opaque structs that end with what they were made from
     keeps: dict = field(default_factory=dict)    # the words behind the names of kept descriptors
+    parts: dict = field(default_factory=dict)    # table.py makes its code: soname of each header's functions
 
     def of(self, word):
         """Returns the library of the older major that has that word, or None."""
         return next((o for o in self.olders if o.word == word), None)
+
+    @property
+    def part_sonames(self):
+        """Returns the libraries besides the first one that its functions are in."""
+        return sorted(set(self.parts.values()) - {self.soname})
 
     @property
     def driver(self):
@@ -149,6 +155,8 @@ def head_line(profile, words):
         getattr(profile.olders[-1], word).extend(rest)
     elif word in ('export', 'beside'):
         getattr(profile, word + 's').extend(rest)
+    elif word == 'part':
+        profile.parts.update((header, rest[0]) for header in rest[1:])
     elif word == 'node':
         profile.nodes.update((name, rest[0]) for name in rest[1:])
     elif word == 'kind':
@@ -251,6 +259,7 @@ def makefile(libraries, refuse):
     for p in libraries + refuse:
         text += f'SONAME_{p.name} := {p.soname}\n'
         text += ''.join(f'{o.word.upper()}_{p.name} := {o.soname}\n' for o in p.olders)
+        text += f'PARTS_{p.name} := {" ".join(p.part_sonames)}\n' if p.parts else ''
         text += ''.join(f'NEEDED_{p.name} := {" ".join(o.besides)}\n' for o in p.olders if o.word == 'oldest')
     for p in libraries:
         text += f'WIRE_{p.name} := {" ".join(wire_files(p))}\n'

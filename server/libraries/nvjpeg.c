@@ -241,14 +241,22 @@ int32_t wh_do_whNvjpegBatch(struct wh_session *s, struct wh_frame *f)
 
 /* --- What a client may name ------------------------------------------------------------- */
 
-/* The library checks how far it writes against the pitches; the image says how far. */
+/*
+ * The library writes as far as the image says. In device memory the driver sees to its bounds;
+ * behind the client's host memory is the worker's own, so none of that passes.
+ */
+static bool of_device(struct wh_session *s, uint64_t address)
+{
+	return !address || (wh_reach(s, address, 1) == CUDA_SUCCESS &&
+			    !wh_host_range(s, address, 1));
+}
+
 nvjpegStatus_t wh_in_nvjpegImage_t(struct wh_session *s, nvjpegImage_t *rec)
 {
 	unsigned int i;
 
 	for (i = 0; i < NVJPEG_MAX_COMPONENT; i++)
-		if (rec->channel[i] &&
-		    wh_reach(s, (uintptr_t)rec->channel[i], 1) != CUDA_SUCCESS)
+		if (!of_device(s, (uintptr_t)rec->channel[i]))
 			return NVJPEG_STATUS_INVALID_PARAMETER;
 	return NVJPEG_STATUS_SUCCESS;
 }

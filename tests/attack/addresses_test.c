@@ -8,6 +8,8 @@
  */
 #include "told.h"
 
+#include "../lib/table_requests.h"
+
 static uint8_t own_room[64 << 10];	/* as much as a message area */
 
 /* --- By hand ----------------------------------------------------------------------------- */
@@ -612,12 +614,110 @@ static void each_of_library(struct wh_session *s, const char *name, uint32_t lib
 	each_call(s, library, ADDRESS, wanted, refused);
 }
 
+/* --- nvJPEG: images hold addresses -------------------------------------------------------- */
+
+static void test_pictures(struct wh_session *s)
+{
+	uint64_t handle = wh_handle_for(s, WH_H_nvjpegHandle_t, (void *)0x6000, 0);
+	uint64_t state = wh_handle_for(s, WH_H_nvjpegJpegState_t, (void *)0x6010, 0);
+	struct wh_req_nvjpegDecodeBatchedInitialize *b;
+	struct wh_req_whNvjpegBatch *batch;
+	struct wh_req_nvjpegDecode *d;
+	nvjpegImage_t *image;
+	uint64_t *lengths;
+	int i;
+
+	for (i = 0; i < NVJPEG_MAX_COMPONENT; i++) {
+		d = request(s, 0, FIXED(*d) + 16);
+		d->handle = handle;
+		d->jpeg_handle = state;
+		d->length = 4;
+		twice(s, WH_LIB_nvjpeg, WH_CALL_nvjpegDecode, FIXED(*d) + 16,
+		      (uint64_t *)&d->destination.channel[i], "channel_of_a_picture");
+	}
+	b = request(s, 0, sizeof(*b));
+	b->handle = handle;
+	b->jpeg_handle = state;
+	b->batch_size = 2;
+	ask(s, WH_LIB_nvjpeg, WH_CALL_nvjpegDecodeBatchedInitialize, sizeof(*b));
+	batch = request(s, 0, FIXED(*batch) + 16 + 2 * sizeof(*image) + 32);
+	batch->handle = handle;
+	batch->state = state;
+	batch->count = 2;
+	lengths = (void *)((uint8_t *)batch + FIXED(*batch));
+	lengths[0] = lengths[1] = 4;
+	image = (void *)(lengths + 2);
+	image[0].channel[0] = (void *)DEVICE;
+	twice(s, WH_LIB_nvjpeg, WH_CALL_whNvjpegBatch, FIXED(*batch) + 16 + 2 * sizeof(*image) + 32,
+	      (uint64_t *)&image[1].channel[2], "channel_of_a_picture_of_a_batch");
+	batch->count = 3;
+	ok(ask(s, WH_LIB_nvjpeg, WH_CALL_whNvjpegBatch, FIXED(*batch) + 16 + 2 * sizeof(*image) +
+	       32) == NVJPEG_STATUS_INVALID_PARAMETER && !reached,
+	   "batch_of_another_number_than_was_begun");
+}
+
+/* --- NPP: every address of every function ---------------------------------------------------- */
+
+/* Makes a request whose addresses are all in device memory, and whose host memory is in it. */
+static void table_request(struct wh_session *s, uint32_t number, struct table_call *t)
+{
+	table_addresses(request(s, 0, 4096), number, DEVICE, t);
+}
+
+static int32_t ask_table(struct wh_session *s, uint32_t number, struct table_call *t, int wrong,
+			 uint64_t address)
+{
+	table_request(s, number, t);
+	if (wrong >= 0)
+		put(t->address[wrong], address, 8);
+	return ask(s, WH_LIB_npp, WH_LIB_npp << WH_LIBRARY_SHIFT | number, t->size);
+}
+
+static void test_tables(struct wh_session *s)
+{
+	struct wh_npp_functions *l = s->library[WH_LIB_npp];
+	unsigned int passed = 0, refused = 0, shared = 0, cut = 0, calls = 0, addresses = 0, i;
+	struct table_call t;
+	uint32_t n;
+
+	for (n = 0; n < WH_NPP_CALLS; n++) {
+		l->call[n] = any;
+		l->looked[n] = 1;
+		if (!wh_npp_names[n].name)
+			continue;
+		calls++;
+		if (!ask_table(s, n, &t, -1, 0) && reached)
+			passed++;
+		else
+			diag("%s: %d", wh_npp_names[n].name, rsp(s)->result);
+		addresses += t.addresses;
+		for (i = t.addresses; i--;) {
+			if (ask_table(s, n, &t, i, (uintptr_t)own) == NPP_BAD_ARGUMENT_ERROR &&
+			    !reached)
+				refused++;
+			else
+				diag("%s: address %u", wh_npp_names[n].name, i);
+			if (ask_table(s, n, &t, i, (uintptr_t)s->data) && !reached)
+				shared++;
+		}
+		/* What a function has behind the registers may not be missing. */
+		table_request(s, n, &t);
+		if (t.size == FIXED(struct wh_req_table) ||
+		    ask(s, WH_LIB_npp, WH_LIB_npp << WH_LIBRARY_SHIFT | n, t.size - 16))
+			cut++;
+	}
+	ok(calls > 6000 && passed == calls, "each_function_of_NPP_passes_with_device_memory");
+	ok(addresses > 15000 && refused == addresses, "and_none_with_the_workers_own");
+	ok(shared == addresses, "nor_with_host_memory_behind_which_is_the_workers_own");
+	ok(cut == calls, "a_request_that_ends_too_early_is_refused");
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
 	char before[sizeof(own)];
 	uint32_t i;
-	int points = 67;
+	int points = 77;
 
 	(void)argc;
 	for (i = 0; i < WH_LIBS; i++)
@@ -644,6 +744,8 @@ int main(int argc, char **argv)
 	test_options(s);
 	test_attributes(s);
 	test_ranges(s);
+	test_pictures(s);
+	test_tables(s);
 	ok(!memcmp(before, own, sizeof(own)), "the_workers_memory_is_as_it_was");
 	wh_session_close(s);
 	return tap_exit();

@@ -9,6 +9,7 @@
 
 #include "nccl_requests.h"
 #include "stand_ins.h"
+#include "table_requests.h"
 
 /* Objects of the driver that requests of libraries name. */
 static uint64_t library_context, library_memory, library_stream;
@@ -21,6 +22,7 @@ static uint64_t library_comm[COMMS];
 static const uint32_t library_structured[] = {
 	WH_CALL_whNcclGroup, WH_CALL_cudnnBackendExecute, WH_CALL_cublasLtMatmul,
 	WH_CALL_cublasLtMatmulAlgoGetHeuristic, WH_CALL_cublasLtMatmulAlgoCheck,
+	WH_CALL_whNvjpegBatch,
 };
 
 /* Sends what is in the message area. Returns 0 if it was taken. */
@@ -167,6 +169,47 @@ static void keep_made(struct wh_session *s, uint32_t call)
 		library_comm[next() % COMMS] = id[i];
 }
 
+/* Most requests of NPP name existing memory and are as long as they say. Returns the size. */
+static size_t tables(struct wh_session *s, uint32_t call, size_t size)
+{
+	struct wh_req_table *q = msg(s);
+	struct table_call t;
+
+	if (call >> WH_LIBRARY_SHIFT != WH_LIB_npp || call == WH_CALL_whNppVersion || !(next() % 4))
+		return size;
+	table_addresses(q, call & ((1u << WH_LIBRARY_SHIFT) - 1), library_memory, &t);
+	if (t.addresses && !(next() % 8)) {
+		uint64_t any = fuzz_word(s);
+
+		memcpy(t.address[next() % t.addresses], &any, sizeof(any));
+	}
+	return t.size;
+}
+
+/* Half of nvJPEG's batches have as many small pictures as they say. Returns the size. */
+static size_t pictures(struct wh_session *s, uint32_t call, size_t size)
+{
+	struct wh_req_whNvjpegBatch *q = msg(s);
+	uint64_t *lengths = (uint64_t *)((uint8_t *)q + WH_WIRE_FIXED(*q));
+	nvjpegImage_t *image;
+	uint32_t i, n;
+
+	if (call != WH_CALL_whNvjpegBatch || next() % 2)
+		return size;
+	n = q->count = 1 + next() % 4;
+	q->handle = any_handle();
+	q->state = any_handle();
+	q->stream = 0;
+	q->ex = 0;
+	image = (nvjpegImage_t *)((uint8_t *)lengths + wh_wire_bytes(n, sizeof(*lengths)));
+	for (i = 0; i < n; i++) {
+		lengths[i] = next() % 32;
+		memset(&image[i], 0, sizeof(image[i]));
+		image[i].channel[next() % 4] = (void *)(uintptr_t)library_memory;
+	}
+	return (uint8_t *)(image + n) - (uint8_t *)q + n * 32;
+}
+
 /* Makes a request for this call in the message area. Returns its size. */
 static size_t library_request(struct wh_session *s, uint32_t library, uint32_t call)
 {
@@ -185,6 +228,8 @@ static size_t library_request(struct wh_session *s, uint32_t library, uint32_t c
 	lt_descriptors(s, library << WH_LIBRARY_SHIFT | call);
 	packs(s, library << WH_LIBRARY_SHIFT | call);
 	size = groups(s, library << WH_LIBRARY_SHIFT | call, size);
+	size = tables(s, library << WH_LIBRARY_SHIFT | call, size);
+	size = pictures(s, library << WH_LIBRARY_SHIFT | call, size);
 	q->null = next() % 4 ? 0 : next();
 	q->ctx = 0;
 	q->capture_mode = 0;

@@ -510,6 +510,154 @@ static void *table_of(const struct wh_library *lib)
 	return table;
 }
 
+/* --- nvJPEG: a stream refers to its bytes until it ends -------------------------------- */
+
+struct nvjpegJpegStream {
+	const unsigned char *data;
+	size_t length;
+};
+
+struct nvjpegJpegState {
+	int batch;
+};
+
+static nvjpegStatus_t create_stream(nvjpegHandle_t h, nvjpegJpegStream_t *stream)
+{
+	(void)h;
+	*stream = calloc(1, sizeof(**stream));
+	return any();
+}
+
+static nvjpegStatus_t end_stream(nvjpegJpegStream_t stream)
+{
+	free(stream);
+	stand_ins_calls++;
+	return NVJPEG_STATUS_SUCCESS;
+}
+
+static nvjpegStatus_t create_state(nvjpegHandle_t h, nvjpegJpegState_t *state)
+{
+	(void)h;
+	*state = calloc(1, sizeof(**state));
+	stand_ins_calls++;
+	return NVJPEG_STATUS_SUCCESS;
+}
+
+static nvjpegStatus_t end_state(nvjpegJpegState_t state)
+{
+	free(state);
+	stand_ins_calls++;
+	return NVJPEG_STATUS_SUCCESS;
+}
+
+/* A failure, too, may come after the stream has taken the address. */
+static nvjpegStatus_t parse_header(nvjpegHandle_t h, const unsigned char *data, size_t length,
+				   nvjpegJpegStream_t stream)
+{
+	(void)h;
+	if (!data || !stream)
+		return NVJPEG_STATUS_INVALID_PARAMETER;
+	touch(data, length);
+	stream->data = data;
+	stream->length = length;
+	return any();
+}
+
+static nvjpegStatus_t parse_stream(nvjpegHandle_t h, const unsigned char *data, size_t length,
+				   int metadata, int save, nvjpegJpegStream_t stream)
+{
+	(void)metadata; (void)save;
+	return parse_header(h, data, length, stream);
+}
+
+static nvjpegStatus_t frame(nvjpegJpegStream_t stream, unsigned int *width, unsigned int *height)
+{
+	(void)width; (void)height;
+	if (stream && stream->data)
+		touch(stream->data, stream->length);
+	return any();
+}
+
+static nvjpegStatus_t image_info(nvjpegHandle_t h, const unsigned char *data, size_t length,
+				 int *n, nvjpegChromaSubsampling_t *how, int *widths, int *heights)
+{
+	(void)h; (void)n; (void)how;
+	if (!data || !widths || !heights)
+		return NVJPEG_STATUS_INVALID_PARAMETER;
+	touch(data, length);
+	memset(widths, 1, NVJPEG_MAX_COMPONENT * sizeof(*widths));
+	memset(heights, 1, NVJPEG_MAX_COMPONENT * sizeof(*heights));
+	return any();
+}
+
+static nvjpegStatus_t begin_batch(nvjpegHandle_t h, nvjpegJpegState_t state, int batch,
+				  int threads, nvjpegOutputFormat_t format)
+{
+	(void)h; (void)threads; (void)format;
+	if (!state)
+		return NVJPEG_STATUS_INVALID_PARAMETER;
+	state->batch = batch;
+	return any();
+}
+
+static nvjpegStatus_t batch(nvjpegHandle_t h, nvjpegJpegState_t state,
+			    const unsigned char *const *data, const size_t *lengths,
+			    nvjpegImage_t *to, cudaStream_t stream)
+{
+	int i;
+
+	(void)h; (void)stream;
+	for (i = 0; state && i < state->batch; i++) {
+		touch(data[i], lengths[i]);
+		touch(&to[i], sizeof(to[i]));
+	}
+	return any();
+}
+
+static nvjpegStatus_t batch_ex(nvjpegHandle_t h, nvjpegJpegState_t state,
+			       const unsigned char *const *data, const size_t *lengths,
+			       nvjpegImage_t *to, nvjpegDecodeParams_t *params, cudaStream_t stream)
+{
+	if (state && state->batch > 0)
+		touch(params, state->batch * sizeof(*params));
+	return batch(h, state, data, lengths, to, stream);
+}
+
+/* --- NPP: each function is this one ------------------------------------------------------- */
+
+static const NppLibraryVersion *npp_version(void)
+{
+	static const NppLibraryVersion version = { 13, 0, 0 };
+
+	stand_ins_calls++;
+	return &version;
+}
+
+static void stand_in_images(struct wh_session *s)
+{
+	struct wh_nvjpeg_functions *j = s->library[WH_LIB_nvjpeg];
+	struct wh_npp_functions *n = s->library[WH_LIB_npp];
+	uint32_t i;
+
+	j->nvjpegJpegStreamCreate = create_stream;
+	j->nvjpegJpegStreamDestroy = end_stream;
+	j->nvjpegJpegStateCreate = create_state;
+	j->nvjpegJpegStateDestroy = end_state;
+	j->nvjpegJpegStreamParse = parse_stream;
+	j->nvjpegJpegStreamParseHeader = parse_header;
+	j->nvjpegJpegStreamParseTables = parse_header;
+	j->nvjpegJpegStreamGetFrameDimensions = frame;
+	j->nvjpegGetImageInfo = image_info;
+	j->nvjpegDecodeBatchedInitialize = begin_batch;
+	j->nvjpegDecodeBatched = batch;
+	j->nvjpegDecodeBatchedEx = batch_ex;
+	n->nppGetLibVersion = npp_version;
+	for (i = 0; i < WH_NPP_CALLS; i++) {
+		n->call[i] = any;
+		n->looked[i] = 1;
+	}
+}
+
 /* Functions that do more than accept. */
 static void stand_ins_with_more(struct wh_session *s)
 {
@@ -569,6 +717,7 @@ static void stand_ins_with_more(struct wh_session *s)
 	wh_nvml_view.device[0].handle = (nvmlDevice_t)0x8880;
 	*(struct wh_nccl_functions *)s->library[WH_LIB_nccl] = *stand_in_nccl();
 	cusparselt(s->library[WH_LIB_cusparselt]);
+	stand_in_images(s);
 }
 
 /* In the place of all libraries of the session. */
