@@ -218,6 +218,7 @@ int main(void)
 	CUstream stream;
 	CUdevice dev;
 	CUcontext ctx;
+	int res;
 
 	cuInit(0);
 	if (cuDeviceGet(&dev, 0) || cuDevicePrimaryCtxRetain(&ctx, dev))
@@ -242,11 +243,14 @@ int main(void)
 			     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
 	context.nStreamFlags = 1;
 	draw();
-	printf("versions: nvJPEG %d\n", nvjpegCreateSimple(&handle));
-	encode();
-	decode();
-	decode_in_phases();
-	nvjpegDestroy(handle);
+	res = nvjpegCreateSimple(&handle);
+	printf("nvJPEG: %d\n", res);
+	if (!res) {
+		encode();
+		decode();
+		decode_in_phases();
+		nvjpegDestroy(handle);
+	}
 	colours();
 	geometry();
 	filters();
