@@ -77,7 +77,7 @@ class Profile:
     version: str = ''                            # the function that says the library's version; else a property
     loaded: str = ''                             # the worker's hook after loading it
     open: str = ''                               # the client's own function that says whether calls may be made
-    exports: list = field(default_factory=list)  # functions that no header declares
+    exports: list = field(default_factory=list)  # functions that no header of ours declares
     besides: list = field(default_factory=list)  # files of its folder that it opens itself
     olders: list = field(default_factory=list)   # those of older majors
     kinds: dict = field(default_factory=dict)    # the type that is sent, by the name of a value kind
@@ -155,6 +155,8 @@ def head_line(profile, words):
         getattr(profile.olders[-1], word).extend(rest)
     elif word in ('export', 'beside'):
         getattr(profile, word + 's').extend(rest)
+    elif word == 'later':
+        profile.exports.extend(rest)
     elif word == 'part':
         profile.parts.update((header, rest[0]) for header in rest[1:])
     elif word == 'node':

@@ -143,6 +143,7 @@ end_plugin TERM
 kill_server
 WORMHOLE_SOFTGPU_MEM=17G serve
 plug
+await grep -q " units of " "$tmp/plugin"
 like more_units_than_a_kubelet_takes_easily_are_told "$(cat "$tmp/plugin")" \
 	"^wormhole: warn: 17408 units of nvidia.com/gpumem keep .*: turn its feature gates ResourceHealthStatus"
 like plugin_ends_when_it_is_told "$(end_plugin TERM; ls "$tmp/kubelet/device-plugins")" "^kubelet.sock$"

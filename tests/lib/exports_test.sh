@@ -37,6 +37,9 @@ print("\n".join(f"{n} {d.profile.node(n, *older) or base}" for n in names))
 ' "$WH_TOP" "$@" | sort
 }
 
+# The exports of a description that a later version than the genuine one here may have.
+later() { sed -n 's/^later  *\([^ ]*\)$/\1 Base/p' "$WH_TOP/cuda-api/$1.api"; }
+
 check() { # name, soname, the same if it is that of an older major
 	lib=$WH_BUILD/client-stubs/$2
 	if grep -q '^part ' "$WH_TOP/cuda-api/$1.api"; then
@@ -55,7 +58,7 @@ check() { # name, soname, the same if it is that of an older major
 	point "$2_needs_our_libcuda"
 	if [ -e "$genuine/$2" ]; then
 		exports "$genuine/$2" >"$tmp/genuine"
-		[ -s "$tmp/genuine" ] && ! grep -vxFf "$tmp/genuine" "$tmp/have" >"$tmp/diff"
+		[ -s "$tmp/genuine" ] && later "$1" >>"$tmp/genuine" && ! grep -vxFf "$tmp/genuine" "$tmp/have" >"$tmp/diff"
 		point "$2_exports_nothing_that_the_genuine_one_does_not" || sed 's/^/# /' "$tmp/diff" | head
 	else
 		n=$((n + 1))
