@@ -34,8 +34,16 @@ vm pti host "$tmp/image.cpio" "$client_cmdline pti=on" $window
 passes it_also_boots_with_page_table_isolation logged pti '^@pti 1$'
 passes the_window_maps_there_too logged pti '^@end finds_the_window 0$'
 kaslr() { sed -n 's/^@kaslr //p' "$tmp/$1.log"; }
-echo "# kernel at $(kaslr plain) and at $(kaslr pti)"
-passes the_kernel_address_is_random [ -n "$(kaslr plain)" -a "$(kaslr plain)" != "$(kaslr pti)" ]
+other=pti
+echo "# kernel at $(kaslr plain) and at $(kaslr $other)"
+# Two of some thousand places are the same now and then, three are not.
+# shellcheck disable=SC2086
+if [ "$(kaslr plain)" = "$(kaslr $other)" ]; then
+	other=again
+	vm $other host "$tmp/image.cpio" "$client_cmdline" $window
+	echo "# and at $(kaslr $other)"
+fi
+passes the_kernel_address_is_random [ -n "$(kaslr plain)" -a "$(kaslr plain)" != "$(kaslr $other)" ]
 
 vm listed host "$WH_BUILD/tests/vm/client.cpio" \
 	"$client_cmdline wormhole.run=/bin/uname,/bin/false"
