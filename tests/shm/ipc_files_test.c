@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pass_file.h"
 #include "tap.h"
 
 #define FD	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -55,36 +56,6 @@ static CUdeviceptr map(CUmemGenericAllocationHandle h)
 static CUresult import(CUmemGenericAllocationHandle *h, int fd)
 {
 	return cuMemImportFromShareableHandle(h, (void *)(intptr_t)fd, FD);
-}
-
-/* --- The socket ------------------------------------------------------------------- */
-
-static void send_file(int conn, int fd)
-{
-	char buf[CMSG_SPACE(sizeof(fd))] = { 0 }, byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = buf,
-			    .msg_controllen = sizeof(buf) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	sendmsg(conn, &m, 0);
-}
-
-static int receive_file(int conn)
-{
-	char buf[CMSG_SPACE(sizeof(int))], byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = buf,
-			    .msg_controllen = sizeof(buf) };
-	int fd = -1;
-
-	if (recvmsg(conn, &m, 0) == 1 && m.msg_controllen)
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
-	return fd;
 }
 
 /* --- The other process --------------------------------------------------------------- */
