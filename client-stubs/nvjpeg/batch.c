@@ -5,68 +5,7 @@
  */
 #include "nvjpeg_stub.h"
 
-#include <stdlib.h>
-
-struct batch {
-	struct batch *next;
-	nvjpegJpegState_t state;
-	uint32_t count;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
-static struct batch *all;
-
-static struct batch **place(nvjpegJpegState_t state)
-{
-	struct batch **p = &all;
-
-	while (*p && (*p)->state != state)
-		p = &(*p)->next;
-	return p;
-}
-
-/* Returns false if there is no memory. */
-static bool remember(nvjpegJpegState_t state, uint32_t count)
-{
-	struct batch **p;
-	bool done;
-
-	pthread_mutex_lock(&lock);
-	p = place(state);
-	if (!*p && (*p = calloc(1, sizeof(**p))))
-		(*p)->state = state;
-	done = *p;
-	if (done)
-		(*p)->count = count;
-	pthread_mutex_unlock(&lock);
-	return done;
-}
-
-static uint32_t count_of(nvjpegJpegState_t state)
-{
-	struct batch *found;
-	uint32_t count;
-
-	pthread_mutex_lock(&lock);
-	found = *place(state);
-	count = found ? found->count : 0;
-	pthread_mutex_unlock(&lock);
-	return count;
-}
-
-static void forget(nvjpegJpegState_t state)
-{
-	struct batch **p, *old;
-
-	pthread_mutex_lock(&lock);
-	p = place(state);
-	old = *p;
-	if (old)
-		*p = old->next;
-	pthread_mutex_unlock(&lock);
-	free(old);
-}
+#include "../numbers.h"
 
 nvjpegStatus_t nvjpegDecodeBatchedInitialize(nvjpegHandle_t handle, nvjpegJpegState_t jpeg_handle,
 					     int batch_size, int max_cpu_threads,
@@ -74,12 +13,12 @@ nvjpegStatus_t nvjpegDecodeBatchedInitialize(nvjpegHandle_t handle, nvjpegJpegSt
 {
 	nvjpegStatus_t res;
 
-	if (!remember(jpeg_handle, 0))
+	if (!wh_number_keep(jpeg_handle, 0))
 		return NVJPEG_STATUS_ALLOCATOR_FAILURE;
 	res = wh_raw_nvjpegDecodeBatchedInitialize(handle, jpeg_handle, batch_size,
 						   max_cpu_threads, output_format);
 	if (res == NVJPEG_STATUS_SUCCESS && batch_size > 0)
-		remember(jpeg_handle, batch_size);
+		wh_number_keep(jpeg_handle, batch_size);
 	return res;
 }
 
@@ -88,7 +27,7 @@ nvjpegStatus_t nvjpegJpegStateDestroy(nvjpegJpegState_t jpeg_handle)
 	nvjpegStatus_t res = wh_raw_nvjpegJpegStateDestroy(jpeg_handle);
 
 	if (res == NVJPEG_STATUS_SUCCESS)
-		forget(jpeg_handle);
+		wh_number_forget(jpeg_handle);
 	return res;
 }
 
@@ -147,7 +86,7 @@ static nvjpegStatus_t decode(nvjpegHandle_t handle, nvjpegJpegState_t state,
 			     const nvjpegImage_t *images, nvjpegDecodeParams_t *params,
 			     cudaStream_t stream)
 {
-	const uint32_t count = count_of(state);
+	const uint32_t count = wh_number_of(state);
 	nvjpegStatus_t res;
 	size_t *copied;
 	uint32_t i;
