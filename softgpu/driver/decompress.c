@@ -132,9 +132,7 @@ CUresult cuMemBatchDecompressAsync(CUmemDecompressParams *p, size_t count, unsig
 
 	if (rc)
 		return rc;
-	rc = sgpu_stream_check(ctx, stream);
-	if (!rc)
-		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	rc = sgpu_work_stream(ctx, stream, &capturing);
 	if (!rc && capturing)
 		rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (!rc && (!p || !count || flags))

@@ -548,6 +548,18 @@ static inline CUresult sgpu_capture_stream(struct sgpu_ctx *ctx, CUstream handle
 	return sgpu_captures ? sgpu_capture_find(ctx, handle, s) : CUDA_SUCCESS;
 }
 
+/*
+ * For work to a stream of any context: INVALID_HANDLE unless it is one; in *s the stream if it is
+ * being captured, else NULL.
+ */
+static inline CUresult sgpu_work_stream(struct sgpu_ctx *ctx, CUstream handle,
+					struct sgpu_stream **s)
+{
+	CUresult rc = sgpu_stream_check(ctx, handle);
+
+	return rc ? rc : sgpu_capture_stream(ctx, handle, s);
+}
+
 static inline CUresult sgpu_capture_unsafe(void)
 {
 	return sgpu_captures ? sgpu_capture_unsafe_call() : CUDA_SUCCESS;

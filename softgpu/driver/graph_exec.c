@@ -595,10 +595,8 @@ static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g)
 static CUresult not_captured(struct sgpu_ctx *ctx, CUstream stream)
 {
 	struct sgpu_stream *s;
-	CUresult rc = sgpu_stream_check(ctx, stream);
+	CUresult rc = sgpu_work_stream(ctx, stream, &s);
 
-	if (!rc)
-		rc = sgpu_capture_stream(ctx, stream, &s);
 	return !rc && s ? sgpu_capture_break(s) : rc;
 }
 

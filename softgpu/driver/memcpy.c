@@ -323,9 +323,7 @@ static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
 		return rc;
 	if (wait)
 		sgpu_print_flush();
-	rc = c ? sgpu_stream_check(ctx, stream) : CUDA_ERROR_INVALID_VALUE;
-	if (!rc)
-		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	rc = c ? sgpu_work_stream(ctx, stream, &capturing) : CUDA_ERROR_INVALID_VALUE;
 	if (rc)
 		return sgpu_leave(rc);
 	return sgpu_leave(capturing ? sgpu_capture_copy(capturing, c) :

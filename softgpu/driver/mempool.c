@@ -326,9 +326,7 @@ static CUresult alloc_async(CUdeviceptr *out, size_t size, CUmemoryPool handle, 
 		return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
 	if (!out || !p || p->from_pid)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	rc = sgpu_stream_check(ctx, stream);
-	if (!rc)
-		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	rc = sgpu_work_stream(ctx, stream, &capturing);
 	if (!rc && capturing)
 		rc = alloc_captured(capturing, out, size, p->device);
 	else if (!rc)
@@ -355,9 +353,7 @@ CUresult cuMemFreeAsync(CUdeviceptr addr, CUstream stream)
 
 	if (rc)
 		return rc;
-	rc = sgpu_stream_check(ctx, stream);
-	if (!rc)
-		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	rc = sgpu_work_stream(ctx, stream, &capturing);
 	if (!rc && capturing)
 		rc = sgpu_capture_free(capturing, addr);
 	else if (!rc && addr && !sgpu_galloc_free(addr, &rc) && !sgpu_ipc_free_pooled(addr))

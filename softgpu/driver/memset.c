@@ -83,9 +83,7 @@ static CUresult fill(const struct fill *f, CUstream stream)
 
 	if (rc)
 		return rc;
-	rc = sgpu_stream_check(ctx, stream);
-	if (!rc)
-		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	rc = sgpu_work_stream(ctx, stream, &capturing);
 	if (!rc)
 		rc = fill_check(f, capturing);
 	if (!rc && capturing)
