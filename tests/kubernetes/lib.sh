@@ -4,7 +4,7 @@
 [ "$(id -u)" = 0 ] || skip_all "not root: no tenant of root's"
 driver=$WH_BUILD/kubernetes/wormhole-kubernetes
 schemas=$WH_BUILD/kubernetes-schemas/_definitions.json
-py=/usr/bin/python3
+py=${WH_PYTHON:-/usr/bin/python3}
 $py -c 'import grpc, google.protobuf, kubernetes, jsonschema' 2>"$tmp/import" ||
 	skip_all "a Python module is missing: $(tail -n 1 "$tmp/import")"
 [ -e "$schemas" ] || skip_all "no schemas of Kubernetes: tools/get-kubernetes.sh"
