@@ -11,7 +11,8 @@ bin=$WH_BUILD/tests/shm/bin
 passes() { # WORLD FILE
 	in_world "$1" shared timeout 100 "$2" >"$world_dir/tap" 2>&1
 	rc=$?
-	grep -A 4 -E '^(not ok|Bail out!)' "$world_dir/tap"
+	grep -A 4 -E '^(not ok|Bail out!)' "$world_dir/tap" || tail -n 3 "$world_dir/tap"
+	[ $rc = 0 ] || echo "status $rc"
 	return $rc
 }
 

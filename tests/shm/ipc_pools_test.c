@@ -178,7 +178,11 @@ static void test_sharing(int conn, CUmemoryPool pool, int fd)
 	ok(ask(conn, FREE, NULL, -1, NULL) != 0, "once");
 	ok_eq(cuMemcpyDtoH(&word, p + 4, 4), 0, "here_it_is_still_there");
 	ok(!cuMemFreeAsync(p, NULL) && !cuStreamSynchronize(NULL), "and_is_freed_here");
-	ok(ask(conn, POINTER, &data, -1, NULL) != 0, "freed_memory_is_not_imported");
+	/* NVIDIA's driver imports what is no memory any more, and keeps the pool for it. */
+	if (!strcmp(getenv("WORMHOLE_TRANSPORT") ?: "", "shm"))
+		ok(ask(conn, POINTER, &data, -1, NULL) != 0, "freed_memory_is_not_imported");
+	else
+		skip("freed_memory_is_not_imported", "the driver imports it");
 	ok_eq(ask(conn, DESTROY, NULL, -1, NULL), 0, "the_other_process_destroys_its_pool");
 }
 

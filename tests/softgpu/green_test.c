@@ -6,6 +6,8 @@
  */
 #include <cuda.h>
 
+#include <stdlib.h>
+
 #include "tap.h"
 
 static CUgreenCtx make(void)
@@ -43,7 +45,11 @@ static void events(CUgreenCtx green, CUcontext ctx, CUstream s)
 	ok(!cuCtxWaitEvent(ctx, b), "and_wait");
 	cuMemFree(p);
 	cuEventDestroy(b);
-	ok(cuGreenCtxRecordEvent(green, b) != 0, "an_event_that_is_gone_is_refused");
+	/* NVIDIA's driver reads an event that is gone, and crashes. */
+	if (getenv("WORMHOLE_TRANSPORT"))
+		ok(cuGreenCtxRecordEvent(green, b) != 0, "an_event_that_is_gone_is_refused");
+	else
+		skip("an_event_that_is_gone_is_refused", "the driver reads it");
 	cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED);
 	ok(cuGreenCtxRecordEvent(green, a) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
 	   "a_context_with_a_capture_records_nothing");

@@ -265,9 +265,15 @@ static void references(void)
 	ok(!cuModuleLoadData(&mod, by_reference) && !cuModuleGetTexRef(&ref, mod, "line") &&
 	   !cuModuleGetTexRef(&again, mod, "line") && ref == again,
 	   "a_module_has_a_reference_with_one_handle");
-	ok(cuModuleGetTexRef(&none, mod, "number") == CUDA_ERROR_NOT_FOUND &&
-	   cuModuleGetGlobal_v2(&size, &bytes, mod, "line") == CUDA_ERROR_NOT_FOUND &&
-	   cuTexObjectDestroy((CUtexObject)ref), "it_is_neither_a_variable_nor_an_object");
+	ok(cuModuleGetTexRef(&none, mod, "number") == CUDA_ERROR_NOT_FOUND,
+	   "a_variable_is_no_reference");
+	ok_eq(cuModuleGetGlobal_v2(&size, &bytes, mod, "line"), CUDA_ERROR_NOT_FOUND,
+	      "nor_is_a_reference_a_variable");
+	/* NVIDIA's driver takes it for one. */
+	if (getenv("WORMHOLE_TRANSPORT"))
+		ok(cuTexObjectDestroy((CUtexObject)ref) != 0, "nor_is_it_an_object");
+	else
+		skip("nor_is_it_an_object", "the driver takes it for one");
 	ok(!cuTexRefSetFormat(ref, CU_AD_FORMAT_FLOAT, 1) &&
 	   !cuTexRefSetAddress_v2(&offset, ref, mem, sizeof(image)) && !offset &&
 	   reads(3, image[0][3]), "memory_is_fetched_by_it");
@@ -288,7 +294,7 @@ int main(void)
 {
 	CUcontext ctx;
 
-	tap_plan(31);
+	tap_plan(33);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
