@@ -56,7 +56,7 @@ put_needs() {
 		case $line in
 		*'=> not found'*)
 			missing+=("${line%% *} $1") ;;
-		*/*)
+		*/*' (0x'*)	# other lines are the loader's complaints
 			lib=$(grep -o '/[^ ]*' <<<"${line#*=>}" | head -n1)
 			[ -e "$root$lib" ] || [ -e "$root${1%/*}/${lib##*/}" ] || put "$lib" "$lib" ;;
 		esac
