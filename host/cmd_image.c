@@ -164,7 +164,7 @@ static int make_image(const struct image_args *a, char *path)
 enum { KEY_DRIVER = 0x100, KEY_MODULES, KEY_LIBRARIES, KEY_OUT };
 
 static const struct argp_option options[] = {
-	{ "driver", KEY_DRIVER, "FILE", 0, "NVIDIA's driver: NVIDIA-Linux-x86_64-VERSION.run", 0 },
+	{ "driver", KEY_DRIVER, "PATH", 0, "NVIDIA's driver: NVIDIA-Linux-x86_64-VERSION.run, or a folder with Debian's packages of it", 0 },
 	{ "out", KEY_OUT, "DIR", 0, "folder for the image; one that holds an image is replaced", 0 },
 	{ "kernel-modules", KEY_MODULES, "DIR", 0, "NVIDIA's open modules of that version, source or built for the image's kernel (default: those in the driver)", 0 },
 	{ "libraries", KEY_LIBRARIES, "DIR", 0, "CUDA libraries to put in: cuBLAS, cuRAND, cuDNN and what they need", 0 },
@@ -182,7 +182,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_OUT: a->out = arg; break;
 	case ARGP_KEY_SUCCESS:
 		if (!a->driver)
-			wh_usage_error(state, "--driver is needed: NVIDIA-Linux-x86_64-VERSION.run");
+			wh_usage_error(state, "--driver is needed: NVIDIA-Linux-x86_64-VERSION.run, or a folder with Debian's packages");
 		if (!a->out || !*a->out)
 			wh_usage_error(state, "--out is needed: the folder for the image");
 		break;
@@ -217,7 +217,7 @@ static int image_gpu(int argc, char **argv)
 int cmd_image(int argc, char **argv)
 {
 	static const struct command table[] = {
-		{ "gpu", image_gpu, "a server VM with an NVIDIA GPU, from the driver's .run file" },
+		{ "gpu", image_gpu, "a server VM with an NVIDIA GPU, from the driver's .run file or packages" },
 		{ NULL, NULL, NULL }
 	};
 

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The test promises what `wormhole image gpu` makes of a driver's .run file, and what it says of a
-# file that it cannot use. Others stand in for the driver (tests/vm/nvidia/make-run.sh) and for
+# The test promises what `wormhole image gpu` makes of a driver's .run file or of Debian's packages
+# of it, and what it says of those that it cannot use. Others stand in for the driver (tests/vm/nvidia/make-run.sh) and for
 # the kernel's build tree; tests/vm/gpu_image.sh boots such an image with a real kernel.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
-for p in mksquashfs unsquashfs busybox cpio; do
+for p in mksquashfs unsquashfs busybox cpio dpkg-deb; do
 	command -v $p >/dev/null || skip_all "no $p"
 done
 wormhole=$WH_BUILD/host/wormhole
@@ -36,11 +36,20 @@ run_file() { "$WH_TOP/tests/vm/nvidia/make-run.sh" "$@"; }
 run=$dir/NVIDIA-Linux-x86_64-$VERSION.run
 run_file "$run" $VERSION "$dir/open"
 
+# package DIR NAME FOLDER FILE... makes a package of the driver's files, which has them in FOLDER.
+package() {
+	mkdir -p "$dir/package/DEBIAN" "$dir/package/$3" "$1"
+	printf 'Package: %s\nVersion: %s\nArchitecture: amd64\nMaintainer: none\nDescription: stand-in\n' "$2" $VERSION >"$dir/package/DEBIAN/control"
+	cp -r "${@:4}" "$dir/package/$3"
+	dpkg-deb --build "$dir/package" "$1/$2.deb" >/dev/null
+	rm -r "$dir/package"
+}
+
 image() { WH_TOP=$WH_TOP WH_BUILD=$built "$wormhole" image gpu --out "$dir/image" "$@" 2>&1; }
 left() { (cd "$dir" && ls -d image*) 2>/dev/null | tr '\n' ' '; }
 in_root() { unsquashfs -lls "$dir/image/root.img" 2>/dev/null | sed -n "s,^\([^ ]*\) .* squashfs-root\($1.*\),\1 \2,p"; }
 
-plan 43
+plan 47
 
 # --- What there must be --------------------------------------------------------------------
 like driver_is_needed "$(image)" "give\|--driver is needed"
@@ -118,6 +127,30 @@ is stopped_in_the_middle_it_leaves_nothing "$(left)$(ps -o args= -p "$(cat "$dir
 is and_the_old_image "$(sha256sum "$dir/image/root.img")" "$sum"
 image --driver "$run" >/dev/null
 is same_driver_makes_the_same_image "$(sha256sum "$dir/image/root.img")" "$sum"
+
+# --- Debian's packages ---------------------------------------------------------------------------------
+sh "$run" --extract-only --target "$dir/parts" >/dev/null
+current=usr/lib/x86_64-linux-gnu/nvidia/current
+package "$dir/debs" libcuda1 $current "$dir"/parts/libcuda.so.*
+package "$dir/debs" libnvidia-ptxjitcompiler1 $current "$dir"/parts/libnvidia-ptxjitcompiler.so.*
+package "$dir/debs" libnvidia-others $current "$dir"/parts/libnvidia-[!p]*.so.*
+package "$dir/debs" firmware-nvidia-gsp usr/lib/firmware/nvidia/$VERSION "$dir"/parts/firmware/*
+mv "$dir/parts/kernel-open" "$dir/parts/nvidia-current-open-$VERSION"
+package "$dir/debs" nvidia-open-kernel-dkms usr/src "$dir/parts/nvidia-current-open-$VERSION"
+rm -r "$dir/image"
+image --driver "$dir/debs" >"$dir/debs.log" || diag "$(cat "$dir/debs.log")"
+is packages_make_the_same_image "$(sha256sum "$dir/image/root.img")" "$sum"
+like folder_without_packages_is_named_with_what_to_get "$(image --driver "$dir/bin")" "'$dir/bin': holds no Debian packages .*apt-get download libcuda1"
+unnamed=
+for without in libcuda1 libnvidia-ptxjitcompiler1 firmware-nvidia-gsp nvidia-open-kernel-dkms; do
+	mv "$dir/debs/$without.deb" "$dir/"
+	image --driver "$dir/debs" | grep -q "'$dir/debs': it holds no .*(package $without)" || unnamed="$unnamed $without"
+	mv "$dir/$without.deb" "$dir/debs/"
+done
+is package_that_lacks_is_named "$unnamed" ""
+head -c 1000 "$dir/debs/libcuda1.deb" >"$dir/debs/cut.deb"
+like package_that_was_cut_off_is_named "$(image --driver "$dir/debs")" "debs/cut.deb"
+
 mkdir "$dir/cuda"
 echo 'int f;' | gcc -shared -nostdlib -x c -o "$dir/cuda/libcublas.so.13.0.1" -Wl,-soname,libcublas.so.13 -
 cp "$dir/cuda/libcublas.so.13.0.1" "$dir/cuda/libcuda.so.1"

@@ -3,8 +3,11 @@
 #
 # Make the server VM's image for NVIDIA's GPUs; `wormhole image gpu` calls it:
 #
-#   gpu-image.sh --driver NVIDIA-Linux-x86_64-VERSION.run --out DIR
+#   gpu-image.sh --driver NVIDIA-Linux-x86_64-VERSION.run|FOLDER --out DIR
 #                [--kernel-modules DIR] [--libraries DIR]
+#
+# FOLDER holds Debian's packages of the driver: libcuda1, libnvidia-ptxjitcompiler1,
+# firmware-nvidia-gsp, nvidia-open-kernel-dkms, and others of the same version.
 #
 # DIR exists and is empty. What goes into it:
 #
@@ -87,12 +90,20 @@ case $out$modules$libraries in
 *[[:space:]]*) die "folders with blanks in their names cannot be used: $out $modules $libraries" ;;
 esac
 [ -r "$run" ] || die "driver '$run': cannot be read"
-[ -f "$run" ] || die "driver '$run': not a file"
-[ "$(head -c 2 "$run" | tr -d '\0')" = '#!' ] && grep -aq NVIDIA < <(head -c 65536 "$run") ||
-	die "driver '$run': not a .run file of NVIDIA's driver: NVIDIA-Linux-x86_64-VERSION.run from https://www.nvidia.com/drivers"
-case $(basename "$run") in
-*aarch64*) die "driver '$run': for aarch64, the server VM is x86_64: NVIDIA-Linux-x86_64-VERSION.run" ;;
-esac
+check_archive() {
+	[ -f "$run" ] || die "driver '$run': neither a file nor a folder"
+	[ "$(head -c 2 "$run" | tr -d '\0')" = '#!' ] && grep -aq NVIDIA < <(head -c 65536 "$run") ||
+		die "driver '$run': not a .run file of NVIDIA's driver: NVIDIA-Linux-x86_64-VERSION.run from https://www.nvidia.com/drivers"
+	case $(basename "$run") in
+	*aarch64*) die "driver '$run': for aarch64, the server VM is x86_64: NVIDIA-Linux-x86_64-VERSION.run" ;;
+	esac
+}
+check_packages() {
+	need_program dpkg-deb dpkg
+	compgen -G "$run/*.deb" >/dev/null ||
+		die "driver '$run': holds no Debian packages (*.deb): apt-get download libcuda1 libnvidia-ptxjitcompiler1 firmware-nvidia-gsp nvidia-open-kernel-dkms"
+}
+if [ -d "$run" ]; then check_packages; else check_archive; fi
 for f in bzImage obj/Module.symvers src/Makefile; do
 	[ -e "$kernel/$f" ] || die "the image's kernel is not built ($kernel/$f): make gpu-kernel"
 done
@@ -105,7 +116,7 @@ done
 
 # With its modules built and its parts copied, an unpacked driver has about nine times
 # the size of its archive. Libraries are copied twice, and packed.
-wanted=$(($(stat -Lc %s "$run") * 9 / 1048576 + 64))
+wanted=$(($(du -sbL "$run" | cut -f1) * 9 / 1048576 + 64))
 [ -z "$libraries" ] || wanted=$((wanted + $(du -smL "$libraries" | cut -f1) * 3))
 free=$(($(stat -f -c '%a * %S' "$work") / 1048576))
 [ "$free" -ge "$wanted" ] ||
@@ -114,11 +125,32 @@ free=$(($(stat -f -c '%a * %S' "$work") / 1048576))
 # --- The driver ---------------------------------------------------------------------------
 
 driver=$work/driver
-step UNPACK "$(basename "$run")" sh "$run" --extract-only --target "$driver" ||
-	die "driver '$run': its --extract-only failed, see above: is it whole?"
+# of_package NAME: what a message adds for a folder of packages.
+of_package() { [ ! -d "$run" ] || echo " (package $1)"; }
+
+# Gives the packages' files the places that they have in a .run file.
+unpack_packages() {
+	local deb files=$work/packages f
+	mkdir -p "$files" "$driver/firmware"
+	for deb in "$run"/*.deb; do
+		echo "$deb"
+		dpkg-deb -x "$deb" "$files" || return 1
+	done
+	find "$files" -type f \( -name 'libcuda.so.*' -o -name 'libnvidia-*.so.*' \) -exec mv -t "$driver" {} + &&
+		find "$files" -type f -path '*/firmware/nvidia/*' -name 'gsp*.bin' -exec mv -t "$driver/firmware" {} + || return 1
+	for f in "$files"/usr/src/nvidia-*open*; do
+		[ ! -e "$f/Makefile" ] || mv "$f" "$driver/kernel-open"
+	done
+}
+if [ -d "$run" ]; then
+	step UNPACK "packages in $run" unpack_packages || die "driver '$run': a package cannot be unpacked, see above: is it whole?"
+else
+	step UNPACK "$(basename "$run")" sh "$run" --extract-only --target "$driver" ||
+		die "driver '$run': its --extract-only failed, see above: is it whole?"
+fi
 # The library's name contains the version, whatever the name of the archive.
 version=$(cd "$driver" && find . -maxdepth 1 -name 'libcuda.so.*.*' | sed 's,^\./libcuda\.so\.,,' | head -n1)
-[ -n "$version" ] || die "driver '$run': it holds no libcuda.so.VERSION: is it NVIDIA's driver?"
+[ -n "$version" ] || die "driver '$run': it holds no libcuda.so.VERSION$(of_package libcuda1): is it NVIDIA's driver?"
 [ "$(od -An -tu2 -j18 -N2 "$driver/libcuda.so.$version" | tr -d ' ')" = 62 ] ||
 	die "driver '$run': its libcuda.so.$version is not for x86_64: NVIDIA-Linux-x86_64-$version.run"
 [ "${version%%.*}" -ge 580 ] 2>/dev/null ||
@@ -146,7 +178,7 @@ elif [ -n "$modules" ]; then
 else
 	source=$driver/kernel-open
 	[ -d "$source" ] ||
-		die "driver '$run': it holds no kernel-open/: give the open modules' source $version with --kernel-modules, or take a driver from 515 on"
+		die "driver '$run': it holds no kernel-open/$(of_package nvidia-open-kernel-dkms): give the open modules' source $version with --kernel-modules, or take a driver from 515 on"
 	build_modules "$source"
 fi
 for m in nvidia nvidia-uvm; do
@@ -181,7 +213,7 @@ library() {
 # The second library compiles PTX. The others below are needed by these two, by newer
 # drivers, or by a library over them; not every driver has all of them.
 for l in cuda nvidia-ptxjitcompiler; do
-	[ -e "$driver/lib$l.so.$version" ] || die "driver '$run': it holds no lib$l.so.$version"
+	[ -e "$driver/lib$l.so.$version" ] || die "driver '$run': it holds no lib$l.so.$version$(of_package "lib${l}1")"
 	library "$driver/lib$l.so.$version"
 done
 for l in nvidia-ml nvidia-nvvm nvidia-nvvm70 nvidia-gpucomp nvidia-tileiras; do
@@ -195,7 +227,7 @@ for f in "$driver"/firmware/*.bin; do
 	echo "file /lib/firmware/nvidia/$version/$(basename "$f") $f 644" >>"$list"
 	firmware=$((firmware + 1))
 done
-[ $firmware -gt 0 ] || die "driver '$run': it holds no firmware/*.bin, without which the open modules start no GPU"
+[ $firmware -gt 0 ] || die "driver '$run': it holds no firmware/*.bin$(of_package firmware-nvidia-gsp), without which the open modules start no GPU"
 for m in nvidia nvidia-uvm; do
 	echo "file /lib/$m.ko $work/$m.ko 644" >>"$list"
 done
