@@ -100,6 +100,15 @@ static inline {status} wh_{name}_lost(CUresult res)
 	}}
 }}
 
+/*
+ * The same of a call that ends a handle. When the process has given its pair back, all handles have
+ * ended with it: a destructor that comes later has nothing left to end.
+ */
+static inline {status} wh_{name}_lost_end(CUresult res)
+{{
+	return res == CUDA_ERROR_DEINITIALIZED ? {success} : wh_{name}_lost(res);
+}}
+
 extern struct wh_library wh_{name}_library;
 
 {declare}static inline void *wh_{name}_begin(struct wh_call *c, uint32_t call, size_t size)
@@ -145,7 +154,7 @@ def gen_client_h(d, api):
         check = f'\tif (!{pro.open}()) {{\n\t\tc->result = CUDA_ERROR_NOT_INITIALIZED;\n\t\treturn NULL;\n\t}}\n'
     errors = {'closed': pro.errors['setup']} | pro.errors
     declare = f'bool {pro.open}(void);\n\n' if pro.open else ''
-    text += LOST.format(status=pro.status, name=pro.name, check=check, declare=declare, **errors)
+    text += LOST.format(status=pro.status, success=pro.success, name=pro.name, check=check, declare=declare, **errors)
     text += kept.declarations(d) + life.declarations(d)
     for name in d.lists['object'] + d.lists['whole']:
         text += f'bool wh_pack_{name}({name} object, struct wh_obj_{name} *out);\n'

@@ -166,7 +166,7 @@ static {status} make_{name}(struct wh_obj_{name} *o)
 		return {bad};
 {before}	q = wh_{lib}_begin(&c, WH_CALL_{end}, sizeof(*q));
 	if (!q)
-		return wh_{lib}_lost(c.result);
+		return wh_{lib}_lost_end(c.result);
 	q->handle = h->o.id;
 	res = wh_{lib}_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);

@@ -82,7 +82,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	q = wh_cublas_begin(&c, WH_CALL_cublasDestroy_v2, sizeof(*q));
 	if (!q)
-		return wh_cublas_lost(c.result);
+		return wh_cublas_lost_end(c.result);
 	q->handle = handle->o.id;
 	res = wh_cublas_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);

@@ -60,7 +60,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	q = wh_cublaslt_begin(&c, WH_CALL_cublasLtDestroy, sizeof(*q));
 	if (!q)
-		return wh_cublaslt_lost(c.result);
+		return wh_cublaslt_lost_end(c.result);
 	q->handle = handle->b.id;
 	res = wh_cublaslt_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);

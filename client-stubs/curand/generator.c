@@ -98,7 +98,7 @@ curandStatus_t curandDestroyGenerator(curandGenerator_t generator)
 		return CURAND_STATUS_NOT_INITIALIZED;
 	q = wh_curand_begin(&c, WH_CALL_curandDestroyGenerator, sizeof(*q));
 	if (!q)
-		return wh_curand_lost(c.result);
+		return wh_curand_lost_end(c.result);
 	q->generator = generator->o.id;
 	res = wh_curand_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A program that calls CUDA to the very end and prints what each of its last calls gave:
- * "atexit", "library" (a library that needs libcuda.so.1), and "later" (one that does
- * not, and ends after it). With the argument "threads", four threads never stop calling
+ * "atexit", "library" (a library that needs libcuda.so.1), "later" and "handle" (one that
+ * does not need it, and ends after it). With the argument "threads", four threads never stop calling
  * and reading pinned memory.
  */
+#include <cublas_v2.h>
 #include <cuda.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void ending_later(CUresult (*call)(void));	/* ending_later.c */
+void ending_later(CUresult (*call)(void), int (*end_handle)(void));	/* ending_later.c */
 void ending_library(void);			/* ending_library.c */
 
 static volatile char *pinned;
@@ -24,6 +25,14 @@ static CUresult one_call(void)
 	CUresult res = cuMemAlloc(&p, 64);
 
 	return res ? res : cuMemFree(p);
+}
+
+/* A handle of cuBLAS, which ends when the process has given its pair back. */
+static cublasHandle_t handle;
+
+static int end_handle(void)
+{
+	return handle ? (int)cublasDestroy(handle) : -1;
 }
 
 static void at_exit(void)
@@ -51,12 +60,14 @@ int main(int argc, char **argv)
 
 	alarm(30);
 	ending_library();
-	ending_later(one_call);
+	ending_later(one_call, end_handle);
 	atexit(at_exit);
 	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) ||
 	    cuMemAllocHost(&p, 4096))
 		return 3;
 	pinned = p;
+	if (cublasCreate(&handle))
+		fprintf(stderr, "no handle\n");
 	while (threads--)
 		pthread_create(&t, NULL, never_stops, NULL);
 	return 0;

@@ -7,16 +7,18 @@
 #include <stdio.h>
 
 static CUresult (*call)(void);
+static int (*end_handle)(void);
 
-void ending_later(CUresult (*f)(void))
+void ending_later(CUresult (*f)(void), int (*g)(void))
 {
 	call = f;
+	end_handle = g;
 }
 
 __attribute__((destructor)) static void end(void)
 {
 	if (!call)
 		return;
-	printf("later %d\n", call());
+	printf("later %d\nhandle %d\n", call(), end_handle());
 	fflush(stdout);
 }

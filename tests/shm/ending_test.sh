@@ -7,7 +7,8 @@
 DEINITIALIZED=4
 
 echo "TAP version 13"
-echo "1..5"
+echo "1..6"
+export WORMHOLE_CUBLAS="$WH_BUILD/softgpu/libcublas.so.13"
 start_server --part-size 16M
 "$bin/ending" >"$tmp/o" 2>"$tmp/e"
 [ $? = 0 ] && grep -q '^atexit 0$' "$tmp/o"
@@ -16,6 +17,8 @@ grep -q '^library 0$' "$tmp/o"
 point "cuda_works_in_the_destructor_of_a_library_that_needs_it" || sed 's/^/# /' "$tmp/o"
 grep -q "^later $DEINITIALIZED\$" "$tmp/o"
 point "call_after_the_end_says_so" || sed 's/^/# /' "$tmp/o"
+grep -q '^handle 0$' "$tmp/o"
+point "handle_of_a_library_ends_without_an_error_even_then" || sed 's/^/# /' "$tmp/o" "$tmp/e"
 await no_workers
 point "worker_has_gone" || workers | sed 's/^/# /'
 bad=0
