@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: atom and red. Lanes run one after the other. Shared memory belongs to one block
+ * Handlers: atom and red. Lanes run one after the other. Shared memory belongs to one cluster
  * and so to one thread of this process. Other memory may be used at the same time by
  * another stream or by the host, so the update of it is atomic.
  */

@@ -70,6 +70,7 @@ struct exec_launch {
 	const struct ptx_func *fn;	/* an entry */
 	uint32_t grid[3];
 	uint32_t block[3];
+	uint32_t cluster[3];		/* blocks of a cluster; zeros: what the kernel says */
 	uint32_t dyn_shared;		/* bytes, after fn->static_shared */
 	const void *params;		/* packed in the layout of fn->params */
 	const struct exec_mem *mem;
@@ -125,5 +126,7 @@ enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
 /* Maximum of shared memory in a block (static and dynamic), in bytes. */
 #define EXEC_MAX_SHARED		(227u * 1024)
 #define EXEC_MAX_THREADS	1024u
+/* Maximum of blocks in a cluster. */
+#define EXEC_MAX_CLUSTER	16u
 
 #endif

@@ -3,7 +3,7 @@
 # includes this. Set PTX_OUT (folder of the objects) and, if wanted, PTX_FLAGS; the results
 # are EXEC_OBJ and PTX_OBJ. The handlers are compiled twice: for any x86-64, and for AVX2
 # with FMA.
-EXEC_SRC := barrier call group pool print run sync
+EXEC_SRC := barrier call cluster group pool print run sync
 EXEC_OPS := atom bits cvt float half int matrix mem setp shared sreg tex
 
 # Floating point must be exact: no contraction and no reassociation. The relaxed flags only

@@ -19,6 +19,7 @@
 void warp_start(struct warp *w, const struct ptx_code *code, uint32_t live)
 {
 	w->live = live;
+	w->arrived = w->passed = 0;
 	w->cc = 0;
 	w->cur = 0;
 	w->ngroups = 1;
@@ -129,6 +130,7 @@ static enum run do_exit(struct warp *w, struct group *g, uint32_t mask)
 	if (!g->mask)
 		group_remove(w, g);
 	exec_barriers_recheck(w->cta);
+	exec_cluster_exit(w, mask);
 	exec_sync_retry(w);
 	return RUN_PICK;
 }
@@ -180,6 +182,8 @@ static enum run do_ctl(struct warp *w, struct group *g, const struct insn *in,
 		return exec_return(w, g, mask);
 	case CTL_BAR:
 		return exec_barrier(w, g, in, mask);
+	case CTL_CLUSTER:
+		return exec_cluster_barrier(w, g, in, mask);
 	case CTL_SYNC:
 		return exec_sync(w, g, in, mask);
 	case CTL_MATRIX:

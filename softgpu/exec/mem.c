@@ -148,6 +148,25 @@ static int check_shared(struct warp *w, const struct insn *in, u32 mask,
 	return check_window(w, in, mask, bytes, ac->a, size, WIN_SHARED);
 }
 
+/* Resolves addresses in the shared memory of a cluster, most of which are the block's own. */
+static int check_cluster(struct warp *w, const struct insn *in, u32 mask,
+			 u32 bytes, struct access *ac, struct span s)
+{
+	if (!(s.any >> CLUSTER_SHIFT))
+		return check_shared(w, in, mask, bytes, ac, s);
+	ac->base = 0;
+	ac->kind = ACCESS_SCATTER;
+	EACH_ACTIVE {
+		u8 *p = exec_shared(w, ac->a[l], bytes);
+
+		if (!p)
+			return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l,
+					  ac->a[l] + WIN_SHARED);
+		ac->a[l] = (uintptr_t)p;
+	}
+	return 0;
+}
+
 static int check_local(struct warp *w, const struct insn *in, u32 mask,
 		       u32 bytes, struct access *ac)
 {
@@ -207,7 +226,7 @@ static int check_generic(struct warp *w, const struct insn *in, u32 mask,
 	s.hi &= ~WIN_MASK;
 	s.any &= ~WIN_MASK;
 	if (win == WIN_SHARED)
-		return check_shared(w, in, mask, bytes, ac, s);
+		return check_cluster(w, in, mask, bytes, ac, s);
 	if (win == WIN_LOCAL)
 		return check_local(w, in, mask, bytes, ac);
 	if (win == WIN_PARAM)
@@ -400,6 +419,8 @@ int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 	switch (in->space) {
 	case SP_SHARED:
 		return check_shared(w, in, mask, bytes, ac, s);
+	case SP_CLUSTER:
+		return check_cluster(w, in, mask, bytes, ac, s);
 	case SP_LOCAL:
 		return check_local(w, in, mask, bytes, ac);
 	case SP_GENERIC:

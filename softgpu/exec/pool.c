@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Distributes the blocks of a launch over threads. Blocks are given out in order, so a
- * block may wait for an earlier one, as on a GPU. A fault ends the launch as if the blocks
- * ran one after the other: the lowest block that faults is reported, and later blocks stop
- * at their next turn.
+ * Distributes the clusters of a launch over threads; mostly each block is a cluster of its own.
+ * They are given out in order, so a block may wait for an earlier one, as on a GPU. A fault ends
+ * the launch as if the clusters ran one after the other: the lowest one that faults is reported,
+ * and later ones stop at their next turn.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -21,14 +21,14 @@ struct exec_pool {
 	pthread_cond_t work, idle;
 	uint64_t job;			/* number of launches so far */
 	uint32_t nhelpers, busy;
-	struct exec_fault fault;	/* fault of block @bad */
+	struct exec_fault fault;	/* fault of cluster @bad */
 	enum exec_status status;
 	struct exec_launch l;
 	void (*print)(void *ctx, const char *text, size_t len);
 	void *print_ctx;
-	uint64_t nblocks;
-	atomic_uint_fast64_t next;	/* the next block */
-	atomic_uint_fast64_t bad;	/* the lowest block that faulted; UINT64_MAX */
+	uint64_t nclusters;
+	atomic_uint_fast64_t next;	/* the next cluster */
+	atomic_uint_fast64_t bad;	/* the lowest cluster that faulted; UINT64_MAX */
 	pthread_mutex_t print_lock;
 	struct exec_machine *helper[];
 };
@@ -44,29 +44,29 @@ static void print_one_by_one(void *ctx, const char *text, size_t len)
 
 bool exec_pool_stop(const struct exec_machine *m)
 {
-	return atomic_load_explicit(&m->pool->bad, memory_order_relaxed) < m->block;
+	return atomic_load_explicit(&m->pool->bad, memory_order_relaxed) < m->turn;
 }
 
 static void note_fault(struct exec_pool *p, struct exec_machine *m, enum exec_status st)
 {
 	pthread_mutex_lock(&p->lock);
-	if (m->block < p->bad) {
-		p->bad = m->block;
+	if (m->turn < p->bad) {
+		p->bad = m->turn;
 		p->status = st;
 		p->fault = m->fault;
 	}
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Takes blocks until none is left or one has faulted. */
-static void take_blocks(struct exec_pool *p, struct exec_machine *m)
+/* Takes clusters until none is left or one has faulted. */
+static void take_clusters(struct exec_pool *p, struct exec_machine *m)
 {
 	enum exec_status st;
 
-	while ((m->block = atomic_fetch_add(&p->next, 1)) < p->nblocks && !exec_pool_stop(m)) {
-		st = exec_one_block(m, m->block);
+	while ((m->turn = atomic_fetch_add(&p->next, 1)) < p->nclusters && !exec_pool_stop(m)) {
+		st = exec_one_cluster(m, m->turn);
 		/*
-		 * The block may have stopped for the fault of an earlier block, which is
+		 * The cluster may have stopped for the fault of an earlier one, which is
 		 * noted already.
 		 */
 		if (st != EXEC_OK && !exec_pool_stop(m))
@@ -79,11 +79,11 @@ static void help(struct exec_pool *p, struct exec_machine *m, const struct exec_
 	enum exec_status st;
 
 	_mm_setcsr(0x1f80);
-	m->block = 0;
+	m->turn = 0;
 	st = exec_prepare(m, l);
 	/* If there is no memory, the other threads do the work. */
 	if (st == EXEC_OK)
-		take_blocks(p, m);
+		take_clusters(p, m);
 }
 
 struct helper_arg {
@@ -156,13 +156,13 @@ uint32_t exec_set_threads(struct exec_machine *m, uint32_t n)
 	return p->nhelpers + 1;
 }
 
-bool exec_pool_wanted(const struct exec_machine *m, uint64_t nblocks)
+bool exec_pool_wanted(const struct exec_machine *m, uint64_t nclusters)
 {
-	return m->pool && m->pool->nhelpers && !m->l->cooperative && nblocks > 1 &&
-	       nblocks * m->nthreads >= MIN_THREADS;
+	return m->pool && m->pool->nhelpers && !m->l->cooperative && nclusters > 1 &&
+	       nclusters * m->ncluster * m->nthreads >= MIN_THREADS;
 }
 
-enum exec_status exec_pool_run(struct exec_machine *m, uint64_t nblocks)
+enum exec_status exec_pool_run(struct exec_machine *m, uint64_t nclusters)
 {
 	struct exec_pool *p = m->pool;
 	const struct exec_launch *l = m->l;
@@ -170,7 +170,7 @@ enum exec_status exec_pool_run(struct exec_machine *m, uint64_t nblocks)
 	p->l = *l;
 	p->print = l->print;
 	p->print_ctx = l->print_ctx;
-	p->nblocks = nblocks;
+	p->nclusters = nclusters;
 	p->next = 0;
 	p->bad = UINT64_MAX;
 	p->status = EXEC_OK;
@@ -184,7 +184,7 @@ enum exec_status exec_pool_run(struct exec_machine *m, uint64_t nblocks)
 	pthread_cond_broadcast(&p->work);
 	pthread_mutex_unlock(&p->lock);
 	m->l = &p->l;
-	take_blocks(p, m);
+	take_clusters(p, m);
 	pthread_mutex_lock(&p->lock);
 	while (p->busy)
 		pthread_cond_wait(&p->idle, &p->lock);

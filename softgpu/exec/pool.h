@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks on several threads: the interface between run.c and pool.c. */
+/* Clusters of blocks on several threads: the interface between run.c and pool.c. */
 #ifndef WORMHOLE_SOFTGPU_EXEC_POOL_H
 #define WORMHOLE_SOFTGPU_EXEC_POOL_H
 
 #include "warp.h"
 
 /* Returns true if other threads would make a launch faster. */
-bool exec_pool_wanted(const struct exec_machine *m, uint64_t nblocks);
+bool exec_pool_wanted(const struct exec_machine *m, uint64_t nclusters);
 
-/* Runs all blocks of @m's launch. @m and its memory must be prepared. */
-enum exec_status exec_pool_run(struct exec_machine *m, uint64_t nblocks);
+/* Runs all clusters of @m's launch. @m and its memory must be prepared. */
+enum exec_status exec_pool_run(struct exec_machine *m, uint64_t nclusters);
 
-/* Returns true if @m's block must stop, because an earlier block has faulted. */
+/* Returns true if @m's cluster must stop, because an earlier one has faulted. */
 bool exec_pool_stop(const struct exec_machine *m);
 
-/* run.c: exec_prepare() checks and allocates memory for one block; exec_one_block() runs one. */
+/* run.c: exec_prepare() checks and makes room for one cluster; exec_one_cluster() runs one. */
 enum exec_status exec_prepare(struct exec_machine *m, const struct exec_launch *l);
-enum exec_status exec_one_block(struct exec_machine *m, uint64_t index);
+enum exec_status exec_one_cluster(struct exec_machine *m, uint64_t index);
 
 #endif

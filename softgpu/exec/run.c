@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A launch from its checks to its end: scratch memory, blocks, turns of the warps, and
- * faults. Blocks run one after the other with the same memory, or several threads run them,
- * each with its own memory (pool.c). In a cooperative launch all blocks are present at
- * once.
+ * faults. The blocks of a cluster are present at once; mostly a cluster is one block. Clusters
+ * run one after the other with the same memory, or several threads run them, each with its own
+ * memory (pool.c). In a cooperative launch all blocks are present at once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@ void exec_free(struct exec_machine *m)
 {
 	if (!m)
 		return;
+	free(m->clusters.p);
 	free(m->ctas.p);
 	free(m->warps.p);
 	free(m->regs.p);
@@ -156,8 +157,7 @@ uint8_t *exec_generic(struct warp *w, uint32_t lane, uint64_t addr,
 
 	switch (addr & WIN_MASK) {
 	case WIN_SHARED:
-		return in_window(w->cta->shared, w->cta->shared_size, off,
-				 size);
+		return exec_shared(w, off, size);
 	case WIN_LOCAL:
 		return in_window(lane_local(w, lane), w->m->local_size, off,
 				 size);
@@ -189,6 +189,31 @@ static const char *bad_shape(const struct exec_launch *l)
 		return "too many threads per block";
 	if (f->param_bytes && !l->params)
 		return "no parameters";
+	return NULL;
+}
+
+/* Takes the shape of a cluster from the launch, or else from the kernel. */
+static const char *size_cluster(struct exec_machine *m)
+{
+	const struct exec_launch *l = m->l;
+	const uint32_t *kernel = l->fn->cluster, *c = l->cluster[0] ? l->cluster : kernel;
+	uint64_t n = 1;
+
+	m->explicit_cluster = c[0];
+	if (!c[0] && l->fn->explicit_cluster)
+		return "the kernel requires clusters";
+	for (int i = 0; i < 3; i++) {
+		m->cluster[i] = m->explicit_cluster ? c[i] : 1;
+		if (!m->cluster[i] || m->cluster[i] > EXEC_MAX_CLUSTER ||
+		    l->grid[i] % m->cluster[i])
+			return "the grid does not consist of clusters";
+		if (kernel[0] && kernel[i] != m->cluster[i])
+			return "the kernel requires another cluster shape";
+		n *= m->cluster[i];
+	}
+	if (n > EXEC_MAX_CLUSTER || (l->fn->max_cluster && n > l->fn->max_cluster))
+		return "too many blocks per cluster";
+	m->ncluster = n;
 	return NULL;
 }
 
@@ -250,14 +275,19 @@ static void start_warp_ids(struct exec_machine *m, struct warp *w)
 	}
 }
 
-/* Allocates memory for @n blocks that are present at once, and sets what never changes. */
-static bool place_blocks(struct exec_machine *m, uint32_t n)
+/*
+ * Allocates memory for the blocks of @nclusters clusters that are present at once, and sets
+ * what never changes.
+ */
+static bool place_blocks(struct exec_machine *m, uint32_t nclusters)
 {
+	uint32_t n = nclusters * m->ncluster;
 	size_t nw = (size_t)n * m->nwarps;
 	size_t shared = (m->shared_size + 127) & ~(size_t)127;
 	size_t local = (size_t)m->local_size * WARP_LANES;
 
-	if (!exec_scratch(&m->ctas, n * sizeof(struct cta)) ||
+	if (!exec_scratch(&m->clusters, nclusters * sizeof(struct cluster)) ||
+	    !exec_scratch(&m->ctas, n * sizeof(struct cta)) ||
 	    !exec_scratch(&m->warps, nw * sizeof(struct warp)) ||
 	    !exec_scratch(&m->regs, nw * m->regs_size) ||
 	    !exec_scratch(&m->local, nw * local) ||
@@ -281,17 +311,30 @@ static bool place_blocks(struct exec_machine *m, uint32_t n)
 		c->warps = (struct warp *)m->warps.p + (size_t)i * m->nwarps;
 		c->shared = m->shared.p + i * shared;
 		c->shared_size = m->shared_size;
+		c->cluster = (struct cluster *)m->clusters.p + i / m->ncluster;
+		c->rank = i % m->ncluster;
+		if (!c->rank)
+			c->cluster->ctas = c;
 	}
 	return true;
 }
 
-static void start_block(struct exec_machine *m, struct cta *c, uint64_t index)
+/* Splits a number into three coordinates, of which the first runs fastest. */
+static void coordinates(uint64_t index, uint64_t x, uint64_t y, uint32_t out[3])
 {
-	const uint32_t *g = m->l->grid;
+	out[0] = index % x;
+	out[1] = index / x % y;
+	out[2] = index / x / y;
+}
 
-	c->id[0] = index % g[0];
-	c->id[1] = index / g[0] % g[1];
-	c->id[2] = index / g[0] / g[1];
+static void start_block(struct exec_machine *m, struct cta *c)
+{
+	uint32_t in_cluster[3];
+
+	coordinates(c->rank, m->cluster[0], m->cluster[1], in_cluster);
+	for (int i = 0; i < 3; i++)
+		c->id[i] = c->cluster->id[i] * m->cluster[i] + in_cluster[i];
+	c->number = m->started++;
 	c->live = m->nthreads;
 	memset(c->bar, 0, sizeof(c->bar));
 	c->used = 0;
@@ -301,6 +344,17 @@ static void start_block(struct exec_machine *m, struct cta *c, uint64_t index)
 		warp_start(&c->warps[i], m->code, left >= WARP_LANES ?
 			   WARP_FULL : (1u << left) - 1);
 	}
+}
+
+static void start_cluster(struct exec_machine *m, struct cluster *cl, uint64_t index)
+{
+	const uint32_t *g = m->l->grid;
+
+	coordinates(index, g[0] / m->cluster[0], g[1] / m->cluster[1], cl->id);
+	cl->arrived = 0;
+	cl->live = m->ncluster * m->nthreads;
+	for (uint32_t i = 0; i < m->ncluster; i++)
+		start_block(m, &cl->ctas[i]);
 }
 
 /* ---- running ---- */
@@ -349,28 +403,11 @@ static enum exec_status deadlock(struct exec_machine *m, struct cta *c)
 	return EXEC_DEADLOCK;
 }
 
-static enum exec_status run_block(struct exec_machine *m, struct cta *c)
+/* Runs @n blocks in turns. */
+static enum exec_status run_blocks(struct exec_machine *m, struct cta *c, uint64_t n)
 {
-	while (c->live) {
-		bool moved = false;
-		enum exec_status st = turn(m, c, &moved);
-
-		if (st != EXEC_OK)
-			return st;
-		if (!moved && c->live)
-			return deadlock(m, c);
-	}
-	m->blocks_done++;
-	return EXEC_OK;
-}
-
-static enum exec_status run_all_at_once(struct exec_machine *m, uint64_t n)
-{
-	struct cta *c = (struct cta *)m->ctas.p;
 	bool live = true;
 
-	for (uint64_t i = 0; i < n; i++)
-		start_block(m, &c[i], i);
 	while (live) {
 		struct cta *stuck = NULL;
 		bool moved = false;
@@ -393,13 +430,22 @@ static enum exec_status run_all_at_once(struct exec_machine *m, uint64_t n)
 	return EXEC_OK;
 }
 
-enum exec_status exec_one_block(struct exec_machine *m, uint64_t index)
+static enum exec_status run_all_at_once(struct exec_machine *m, uint64_t nclusters)
 {
-	struct cta *c = (struct cta *)m->ctas.p;
+	struct cluster *cl = (struct cluster *)m->clusters.p;
+
+	for (uint64_t i = 0; i < nclusters; i++)
+		start_cluster(m, &cl[i], i);
+	return run_blocks(m, (struct cta *)m->ctas.p, nclusters * m->ncluster);
+}
+
+enum exec_status exec_one_cluster(struct exec_machine *m, uint64_t index)
+{
+	struct cluster *cl = (struct cluster *)m->clusters.p;
 	enum exec_status st;
 
-	start_block(m, c, index);
-	st = run_block(m, c);
+	start_cluster(m, cl, index);
+	st = run_blocks(m, cl->ctas, m->ncluster);
 	return st == EXEC_OK && cancelled(m) ? EXEC_CANCELLED : st;
 }
 
@@ -408,7 +454,7 @@ static enum exec_status run_in_order(struct exec_machine *m, uint64_t n)
 	enum exec_status st = EXEC_OK;
 
 	for (uint64_t i = 0; st == EXEC_OK && i < n; i++)
-		st = exec_one_block(m, i);
+		st = exec_one_cluster(m, i);
 	return st;
 }
 
@@ -417,6 +463,7 @@ static enum exec_status run_grid(struct exec_machine *m)
 	const struct exec_launch *l = m->l;
 	uint64_t n = (uint64_t)l->grid[0] * l->grid[1];
 	bool coop = l->cooperative;
+	uint64_t nclusters;
 
 	if (n > UINT64_MAX / l->grid[2])
 		return refuse(m, EXEC_BAD_LAUNCH, "too many blocks");
@@ -425,12 +472,13 @@ static enum exec_status run_grid(struct exec_machine *m)
 	    (m->regs_size + 32ull * m->local_size + m->shared_size + 1024))
 		return refuse(m, EXEC_BAD_LAUNCH,
 			      "too many blocks for a cooperative launch");
-	if (!place_blocks(m, coop ? n : 1))
+	nclusters = n / m->ncluster;
+	if (!place_blocks(m, coop ? nclusters : 1))
 		return refuse(m, EXEC_NOMEM, "out of memory");
 	m->ws = (struct grid_workspace){ .size = sizeof(m->ws) };
-	m->pooled = exec_pool_wanted(m, n);
-	return coop ? run_all_at_once(m, n) : m->pooled ? exec_pool_run(m, n) :
-	       run_in_order(m, n);
+	m->pooled = exec_pool_wanted(m, nclusters);
+	return coop ? run_all_at_once(m, nclusters) :
+	       m->pooled ? exec_pool_run(m, nclusters) : run_in_order(m, nclusters);
 }
 
 static enum exec_status prepare(struct exec_machine *m,
@@ -447,12 +495,14 @@ static enum exec_status prepare(struct exec_machine *m,
 	m->img = (const struct ptx_image *)l->fn->module;
 	why = bad_shape(l);
 	if (!why)
+		why = size_cluster(m);
+	if (!why)
 		why = size_shared(m);
 	if (why)
 		return refuse(m, EXEC_BAD_LAUNCH, why);
 	m->nthreads = l->block[0] * l->block[1] * l->block[2];
 	m->nwarps = (m->nthreads + WARP_LANES - 1) / WARP_LANES;
-	m->blocks_done = 0;
+	m->started = 0;
 	size_stacks(m);
 	return EXEC_OK;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers: special registers, addresses in the frame, isspacep, activemask. */
+/*
+ * Handlers: special registers, addresses in the frame and in the shared memory of a cluster,
+ * isspacep, activemask.
+ */
 #include <time.h>
 #include <x86intrin.h>
 
@@ -21,10 +24,41 @@ static u32 sm_of(const struct warp *w)
 	u32 n;
 
 	if (!sms)
-		return w->m->blocks_done % (l->nsm ? l->nsm : 1);
-	for (n = w->m->blocks_done % (u32)__builtin_popcountll(sms); n; n--)
+		return w->cta->number % (l->nsm ? l->nsm : 1);
+	for (n = w->cta->number % (u32)__builtin_popcountll(sms); n; n--)
 		sms &= sms - 1;
 	return (u32)__builtin_ctzll(sms);
+}
+
+/* Returns the registers about clusters. */
+static u64 cluster_value(const struct warp *w, enum sreg sr)
+{
+	const struct exec_machine *m = w->m;
+	const struct cta *c = w->cta;
+	u32 axis = (sr - SR_CLUSTERID_X) % 3;
+
+	switch (sr) {
+	case SR_CLUSTERID_X:
+	case SR_CLUSTERID_Y:
+	case SR_CLUSTERID_Z:
+		return c->cluster->id[axis];
+	case SR_NCLUSTERID_X:
+	case SR_NCLUSTERID_Y:
+	case SR_NCLUSTERID_Z:
+		return m->l->grid[axis] / m->cluster[axis];
+	case SR_CLUSTER_CTAID_X:
+	case SR_CLUSTER_CTAID_Y:
+	case SR_CLUSTER_CTAID_Z:
+		return c->id[axis] % m->cluster[axis];
+	case SR_CLUSTER_NCTAID_X:
+	case SR_CLUSTER_NCTAID_Y:
+	case SR_CLUSTER_NCTAID_Z:
+		return m->cluster[axis];
+	case SR_CLUSTER_RANK:
+		return c->rank;
+	default:
+		return m->ncluster;
+	}
 }
 
 /* Returns registers that have one value for the whole warp. */
@@ -72,14 +106,14 @@ static u64 warp_value(struct warp *w, enum sreg sr)
 		return w->m->shared_size;
 	case SR_DYN_BASE:
 		return w->m->dyn_base;
-	case SR_ONE32:
-		return 1;
 	case SR_GRID_WS_HI:
 		return l->cooperative ? (uintptr_t)&w->m->ws >> 32 : 0;
 	case SR_GRID_WS_LO:
 		return l->cooperative ? (uintptr_t)&w->m->ws : 0;
-	default:
+	case SR_ZERO32:
 		return 0;
+	default:
+		return cluster_value(w, sr);
 	}
 }
 
@@ -130,8 +164,10 @@ DEFINE(sreg)
 {
 	u32 other[WARP_LANES], *v = other;
 
-	if (in->sub == SR_FALSE) {
-		*(u32 *)dst(w, in->d) &= ~mask;
+	if (in->sub == SR_EXPLICIT_CLUSTER) {
+		u32 *p = dst(w, in->d);
+
+		*p = (*p & ~mask) | (w->m->explicit_cluster ? mask : 0);
 		return 0;
 	}
 	if (!per_lane(in->sub))
@@ -161,6 +197,97 @@ DEFINE(local_addr)
 	return 0;
 }
 
+/* ---- shared memory of a cluster ---- */
+
+static u64 tag_of(u32 rank)
+{
+	u64 tag = rank < CLUSTER_NOWHERE - 1 ? rank + 1 : CLUSTER_NOWHERE;
+
+	return tag << CLUSTER_SHIFT;
+}
+
+static u64 to_generic(const struct warp *w, u64 at)
+{
+	/* In a cluster the generic address of a block's own memory names the block, as on a GPU. */
+	if (w->m->ncluster > 1 && at <= CLUSTER_OFFSET)
+		at += tag_of(w->cta->rank);
+	return at + WIN_SHARED;
+}
+
+static u64 from_generic(const struct warp *w, enum mem_space sp, u64 a)
+{
+	u64 at = a - WIN_SHARED;
+
+	return sp == SP_SHARED && at - tag_of(w->cta->rank) <= CLUSTER_OFFSET ?
+	       at & CLUSTER_OFFSET : at;
+}
+
+/* cvta of the shared spaces; in->sub: the other way round. */
+DEFINE(cvta_shared)
+{
+	const u64 *a = src(w, in->a);
+	u64 *d = dst(w, in->d);
+
+	EACH_ACTIVE
+		d[l] = in->sub ? from_generic(w, in->space, a[l]) : to_generic(w, a[l]);
+	return 0;
+}
+
+/* Generic addresses of other memory than shared memory have no counterpart in a block. */
+static u64 mapped(u64 a, u64 window, u32 rank)
+{
+	if ((a & WIN_MASK) != window)
+		rank = CLUSTER_NOWHERE;
+	return window | tag_of(rank) | (a & CLUSTER_OFFSET);
+}
+
+DEFINE(mapa_64)
+{
+	const u64 *a = src(w, in->a);
+	const u32 *rank = src(w, in->b);
+	u64 *d = dst(w, in->d), window = in->space == SP_GENERIC ? WIN_SHARED : 0;
+
+	EACH_ACTIVE
+		d[l] = mapped(a[l], window, rank[l]);
+	return 0;
+}
+
+DEFINE(mapa_32)
+{
+	const u32 *a = src(w, in->a), *rank = src(w, in->b);
+	u32 *d = dst(w, in->d);
+
+	EACH_ACTIVE
+		d[l] = mapped(a[l], 0, rank[l]);
+	return 0;
+}
+
+static u32 rank_of(const struct warp *w, u64 at)
+{
+	return at <= CLUSTER_OFFSET ? w->cta->rank : (at >> CLUSTER_SHIFT) - 1;
+}
+
+DEFINE(getctarank_64)
+{
+	const u64 *a = src(w, in->a);
+	u32 *d = dst(w, in->d);
+	u64 window = in->space == SP_GENERIC ? WIN_SHARED : 0;
+
+	EACH_ACTIVE
+		d[l] = (a[l] & WIN_MASK) == window ? rank_of(w, a[l] & ~WIN_MASK) : ~0u;
+	return 0;
+}
+
+DEFINE(getctarank_32)
+{
+	const u32 *a = src(w, in->a);
+	u32 *d = dst(w, in->d);
+
+	EACH_ACTIVE
+		d[l] = rank_of(w, a[l]);
+	return 0;
+}
+
 static bool is_const_address(struct warp *w, u64 a)
 {
 	const struct ptx_module *m = &w->m->img->mod;
@@ -178,6 +305,8 @@ static bool in_space(struct warp *w, u64 a, enum mem_space sp)
 
 	switch (sp) {
 	case SP_SHARED:
+		return win == WIN_SHARED && rank_of(w, a & ~WIN_MASK) == w->cta->rank;
+	case SP_CLUSTER:
 		return win == WIN_SHARED;
 	case SP_LOCAL:
 		return win == WIN_LOCAL;

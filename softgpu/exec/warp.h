@@ -15,6 +15,7 @@ enum group_state {
 	GROUP_BAR,	/* waits at a barrier of the block */
 	GROUP_SYNC,	/* waits for other lanes of its member mask */
 	GROUP_MATRIX,	/* waits for all other lanes at this instruction */
+	GROUP_CLUSTER,	/* waits at the barrier of the cluster */
 };
 
 struct group {
@@ -64,6 +65,8 @@ struct warp {
 	uint32_t lbase;		/* local frame of the current group */
 	uint32_t cc;		/* carry flags, a bit per lane */
 	uint32_t live;		/* lanes that have not exited */
+	uint32_t arrived;	/* lanes that are waited for no more at the cluster's barrier */
+	uint32_t passed;	/* lanes that did arrive there and need not wait any more */
 	uint32_t index;		/* number of the warp in its block */
 	struct cta *cta;
 	struct exec_machine *m;
@@ -88,6 +91,14 @@ struct barrier {
 	uint32_t popc;		/* bar.red: lanes with a true predicate */
 };
 
+/* Blocks that are present together and reach each other's shared memory. */
+struct cluster {
+	struct cta *ctas;	/* by rank; exec_machine.ncluster of them */
+	uint32_t id[3];
+	uint32_t live;		/* threads that have not exited */
+	uint32_t arrived;	/* those of them that have arrived at the barrier */
+};
+
 struct cta {
 	uint8_t *shared;
 	uint32_t shared_size;
@@ -97,6 +108,9 @@ struct cta {
 	struct barrier bar[NBARRIERS];
 	uint32_t used;		/* a bit per barrier at which a thread has arrived */
 	uint32_t live;		/* threads that have not exited */
+	struct cluster *cluster;
+	uint32_t rank;		/* in the cluster */
+	uint64_t number;	/* of the blocks that this thread has started */
 };
 
 /* A growing buffer that is kept between launches. */
@@ -119,7 +133,7 @@ struct exec_machine {
 	const struct exec_launch *l;
 	struct exec_pool *pool;	/* threads that share the blocks; may be NULL */
 	bool pooled;		/* this launch uses the pool */
-	uint64_t block;		/* the block that this thread runs then */
+	uint64_t turn;		/* the cluster that this thread runs then */
 	const struct ptx_image *img;
 	const struct ptx_code *code;
 	struct exec_fault fault;
@@ -128,9 +142,11 @@ struct exec_machine {
 	uint32_t dyn_base;	/* where dynamic shared memory starts */
 	uint32_t shared_size, local_size, regs_size;
 	uint32_t nthreads, nwarps;
-	uint64_t blocks_done;
+	uint32_t cluster[3], ncluster;	/* shape of a cluster, and its blocks: at least 1 */
+	bool explicit_cluster;	/* the launch or the kernel gives a shape */
+	uint64_t started;	/* blocks */
 	int32_t budget;		/* jumps until the warp must let others run */
-	struct scratch ctas, warps, regs, local, shared, text;
+	struct scratch clusters, ctas, warps, regs, local, shared, text;
 	struct grid_workspace ws;
 };
 
@@ -144,6 +160,12 @@ const struct exec_range *exec_find(struct exec_machine *m, uint64_t addr);
 /* Returns the host address of [addr, addr + size) in the generic space, or NULL. */
 uint8_t *exec_generic(struct warp *w, uint32_t lane, uint64_t addr,
 		      uint64_t size, bool write);
+
+/*
+ * Returns the host address of [at, at + size) in the shared memory of the cluster, or NULL. The
+ * bits from CLUSTER_SHIFT on are a block's rank plus 1, or 0 for the block that asks.
+ */
+uint8_t *exec_shared(const struct warp *w, uint64_t at, uint64_t size);
 
 bool exec_scratch(struct scratch *s, size_t size);
 
@@ -170,6 +192,12 @@ void group_keep(struct warp *w, struct group *g, uint32_t mask);
 enum run exec_barrier(struct warp *w, struct group *g, const struct insn *in,
 		      uint32_t mask);
 void exec_barriers_recheck(struct cta *cta);
+
+/* cluster.c */
+enum run exec_cluster_barrier(struct warp *w, struct group *g, const struct insn *in,
+			      uint32_t mask);
+/* Lanes have exited: nobody waits for them any more. */
+void exec_cluster_exit(struct warp *w, uint32_t mask);
 
 /* sync.c */
 enum run exec_sync(struct warp *w, struct group *g, const struct insn *in,

@@ -236,6 +236,16 @@ void emit_bar(struct ptx_ctx *c, const struct ptx_form *f,
 	emit_dst(c, REF_D, &op[0], f->sig[0] == 'p' ? RC_PRED : RC_32);
 }
 
+/* The barrier of a cluster: insn.sub is BAR_ARRIVE, or BAR_SYNC for the wait. */
+void emit_bar_cluster(struct ptx_ctx *c, const struct ptx_form *f,
+		      const struct attr *at, struct opnd *op, uint32_t nops)
+{
+	(void)f, (void)op;
+	want_nops(c, nops, 0, 0);
+	ctl_new(c, CTL_CLUSTER);
+	cur(c)->sub = at->sub;
+}
+
 /* ---- shfl, vote, match, redux, elect, bar.warp.sync ---- */
 
 static enum sync_op sync_op_of(const struct attr *at)

@@ -69,6 +69,7 @@ static bool space_holds(enum mem_space sp, const struct sym *s)
 	case SP_CONST:
 		return s->space == V_CONST;
 	case SP_SHARED:
+	case SP_CLUSTER:
 		return s->space == V_SHARED;
 	case SP_LOCAL:
 		return s->space == V_LOCAL;
@@ -417,42 +418,51 @@ void emit_atom(struct ptx_ctx *c, const struct ptx_form *f,
 
 DECLARE_HANDLER(add_64);
 DECLARE_HANDLER(mov_64);
-
-static uint64_t window_of(enum mem_space sp)
-{
-	switch (sp) {
-	case SP_SHARED:
-		return WIN_SHARED;
-	case SP_LOCAL:
-		return WIN_LOCAL;
-	default:
-		return 0;	/* global, constant and parameter addresses are generic */
-	}
-}
+DECLARE_HANDLER(cvta_shared);
 
 void emit_cvta(struct ptx_ctx *c, const struct ptx_form *f,
 	       const struct attr *at, struct opnd *op, uint32_t nops)
 {
 	static const struct attr none;
 	struct ptx_form g = *f;
-	uint64_t win = window_of(attr_space(at));
-	exec_fn *fn = HANDLER(mov_64);
+	enum mem_space sp = attr_space(at);
+	bool shared = sp == SP_SHARED || sp == SP_CLUSTER, local = sp == SP_LOCAL;
+	exec_fn *fn = shared ? HANDLER(cvta_shared) : HANDLER(mov_64);
 	bool sym = nops == 2 && op[1].kind == O_SYM;
 
 	want_nops(c, nops, 2, 2);
 	if (!at->space)
 		bad_operand(c, "a state space is needed");
-	if (sym && !space_holds(attr_space(at), op[1].sym))
+	if (sym && !space_holds(sp, op[1].sym))
 		bad_operand(c, "variable of another state space");
-	/* The address of a parameter in a frame is already a generic address. */
-	if (win) {
+	/*
+	 * Global and constant addresses are generic, and so is the address of a parameter in a
+	 * frame.
+	 */
+	if (local) {
 		fn = HANDLER(add_64);
 		g.sig = "lll";
 		op[2] = (struct opnd){ .kind = O_INT,
-				       .imm = at->to ? -win : win };
+				       .imm = at->to ? -WIN_LOCAL : WIN_LOCAL };
 	}
 	g.fn[0] = g.fn[1] = fn;
-	emit_alu(c, &g, &none, op, win ? 3 : 2);
+	emit_alu(c, &g, &none, op, local ? 3 : 2);
+	if (shared) {
+		cur(c)->space = sp;
+		cur(c)->sub = at->to;
+	}
+}
+
+/* mapa and getctarank: addresses in the shared memory of a cluster */
+void emit_mapa(struct ptx_ctx *c, const struct ptx_form *f,
+	       const struct attr *at, struct opnd *op, uint32_t nops)
+{
+	static const struct attr none;
+
+	if (nops > 1 && op[1].kind == O_SYM && !space_holds(attr_space(at), op[1].sym))
+		bad_operand(c, "variable of another state space");
+	emit_alu(c, f, &none, op, nops);
+	cur(c)->space = attr_space(at);
 }
 
 void emit_isspacep(struct ptx_ctx *c, const struct ptx_form *f,

@@ -83,7 +83,7 @@ static const struct {
 	{ "param::func", A_SPACE, SP_PARAM + 1 },
 	{ "shared", A_SPACE, SP_SHARED + 1 },
 	{ "shared::cta", A_SPACE, SP_SHARED + 1 },
-	{ "shared::cluster", A_SPACE, SP_SHARED + 1 },
+	{ "shared::cluster", A_SPACE, SP_CLUSTER + 1 },
 	{ "v2", A_VEC, 2 }, { "v4", A_VEC, 4 }, { "v8", A_VEC, 8 },
 	{ "eq", A_CMP, CMP_EQ }, { "ne", A_CMP, CMP_NE },
 	{ "lt", A_CMP, CMP_LT }, { "le", A_CMP, CMP_LE },

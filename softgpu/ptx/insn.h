@@ -51,8 +51,13 @@ enum sreg {
 	SR_NCTAID_Z, SR_LANEID, SR_WARPID, SR_NWARPID, SR_SMID, SR_NSMID,
 	SR_GRIDID, SR_LM_EQ, SR_LM_LE, SR_LM_LT, SR_LM_GE, SR_LM_GT, SR_CLOCK,
 	SR_CLOCK_HI, SR_CLOCK64, SR_TIMER, SR_TIMER_LO, SR_TIMER_HI,
-	SR_DYN_SMEM, SR_TOTAL_SMEM, SR_AGGR_SMEM, SR_ZERO32, SR_ONE32,
-	SR_FALSE, SR_DYN_BASE, SR_GRID_WS_HI, SR_GRID_WS_LO,
+	SR_DYN_SMEM, SR_TOTAL_SMEM, SR_AGGR_SMEM, SR_ZERO32,
+	SR_DYN_BASE, SR_GRID_WS_HI, SR_GRID_WS_LO,
+	SR_CLUSTERID_X, SR_CLUSTERID_Y, SR_CLUSTERID_Z,
+	SR_NCLUSTERID_X, SR_NCLUSTERID_Y, SR_NCLUSTERID_Z,
+	SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Y, SR_CLUSTER_CTAID_Z,
+	SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Y, SR_CLUSTER_NCTAID_Z,
+	SR_CLUSTER_RANK, SR_CLUSTER_NRANK, SR_EXPLICIT_CLUSTER,
 };
 
 enum cmp_op {
@@ -92,6 +97,14 @@ enum sync_op {
 #define WIN_FUNC	0x0400000000000000ull	/* function handles, 16 apart */
 #define WIN_MASK	0xff00000000000000ull
 
+/*
+ * Shared memory of a cluster: above its offset an address has the rank of a block plus 1. A
+ * block's own memory has 0 there, too, in the space .shared::cta.
+ */
+#define CLUSTER_SHIFT	24
+#define CLUSTER_OFFSET	((1ull << CLUSTER_SHIFT) - 1)
+#define CLUSTER_NOWHERE	0xff	/* the tag of no block */
+
 enum insn_flags {
 	INSN_CTL = 1,		/* control: the scheduler runs it (insn.ctl) */
 	INSN_LEADER = 2,	/* a place where diverged lanes may meet again */
@@ -107,6 +120,7 @@ enum insn_ctl {
 	CTL_RET,
 	CTL_EXIT,
 	CTL_BAR,		/* barrier of the block */
+	CTL_CLUSTER,		/* barrier of the cluster; sub = enum bar_op */
 	CTL_SYNC,		/* needs all lanes of a member mask */
 	CTL_MATRIX,		/* needs all lanes of the warp; insn.fn runs it */
 	CTL_TRAP,
@@ -140,6 +154,7 @@ enum mem_space {
 	SP_PARAM,		/* the parameter block of the entry */
 	SP_FRAME,		/* .param of functions and call sequences */
 	SP_CONST,
+	SP_CLUSTER,		/* shared memory of all blocks of the cluster */
 };
 
 /*

@@ -329,6 +329,17 @@ static void parse_func_directive(struct ptx_ctx *c, struct ptx_func *fn)
 	} else if (is_dot(c, "minnctapersm")) {
 		next(c);
 		fn->min_blocks = want_int(c);
+	} else if (is_dot(c, "reqnctapercluster")) {
+		next(c);
+		want_three(c, fn->cluster);
+		if (!fn->cluster[0] || !fn->cluster[1] || !fn->cluster[2])
+			syntax_error(c, "bad size of a cluster");
+	} else if (is_dot(c, "maxclusterrank")) {
+		next(c);
+		fn->max_cluster = want_int(c);
+	} else if (is_dot(c, "explicitcluster")) {
+		next(c);
+		fn->explicit_cluster = true;
 	} else if (is_dot(c, "maxnreg") || is_dot(c, "maxnctapersm")) {
 		next(c);
 		want_int(c);

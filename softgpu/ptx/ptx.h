@@ -50,6 +50,9 @@ struct ptx_func {
 	uint32_t max_threads;	/* per block (.maxntid, .reqntid); 0 = no bound */
 	uint32_t min_blocks;	/* .minnctapersm; 0 = not given */
 	uint32_t reqntid[3];	/* the block shape that is required; 0,0,0 = any */
+	uint32_t cluster[3];	/* the cluster shape that is required (.reqnctapercluster) */
+	uint32_t max_cluster;	/* blocks of a cluster (.maxclusterrank); 0 = no bound */
+	bool explicit_cluster;	/* each launch must have clusters (.explicitcluster) */
 	const struct ptx_module *module;
 	struct ptx_code *code;	/* internal to the PTX half */
 };

@@ -75,6 +75,10 @@ static const char *const words[] = {
 	"mov.u64 %x4, 0x0200000000000000;", "brx.idx %r1, ts;",
 	"vote.sync.any.pred %p1, %p2, %r1;", "nanosleep.u32 5;", "<9>",
 	"setp.ne.u32 %p1, %r1, 7;", "%tid.x", "%clock64", ".reg .b64 %y<90>;",
+	"barrier.cluster.arrive;", "barrier.cluster.wait;", "cvta.to.shared.u64 %x4, %x4;",
+	"mapa.shared::cluster.u32 %r1, %r3, %r2;", "mapa.u64 %x4, %x4, %r1;",
+	"st.shared::cluster.u64 [%r1], %x1;", "atom.shared::cluster.or.b32 %r1, [%r1], 1;",
+	".reqnctapercluster 1, 2", ".maxclusterrank 1",
 };
 
 /* Picks a place, mostly between statements, so that much of what comes out still loads. */
@@ -199,9 +203,11 @@ static void run_entries(const struct ptx_module *m, struct exec_machine *x)
 	uint8_t *params;
 
 	for (uint32_t i = 0; i < m->nfuncs; i++) {
+		uint32_t clusters = rnd() % 3;
 		const struct ptx_func *f = &m->funcs[i];
 		struct exec_launch l = {
 			.fn = f, .grid = { 2, 1, 1 }, .block = { 40, 1, 1 },
+			.cluster = { clusters, !!clusters, !!clusters },
 			.dyn_shared = 32, .mem = &mem, .cancel = &stop,
 		};
 

@@ -142,40 +142,63 @@ static void pack(const struct ptx_func *f, const uint64_t *args,
 		       f->params[i].size < 8 ? f->params[i].size : 8);
 }
 
+static enum exec_status run_launch(struct exec_launch *l, const uint64_t *args,
+				   uint32_t nargs)
+{
+	static struct exec_machine *machine;
+	static uint8_t params[32768];
+	enum exec_status st;
+
+	if (!machine)
+		machine = exec_new();
+	if (!l->fn)
+		return EXEC_BAD_LAUNCH;
+	l->params = params;
+	l->mem = &dev_mem;
+	l->print = print;
+	l->cancel = &timed_out;
+	printed[0] = 0;
+	memset(&fault, 0, sizeof(fault));
+	memset(params, 0, sizeof(params));
+	pack(l->fn, args, nargs, params);
+	timed_out = false;
+	signal(SIGALRM, on_alarm);
+	alarm(LAUNCH_SECONDS);
+	st = exec_run(machine, l, &fault);
+	alarm(0);
+	return st;
+}
+
 enum exec_status launch3(struct ptx_module *m, const char *kernel,
 			 const uint32_t grid[3], const uint32_t block[3],
 			 uint32_t dyn_shared, const uint64_t *args,
 			 uint32_t nargs, bool cooperative)
 {
-	static struct exec_machine *machine;
-	static uint8_t params[32768];
 	struct exec_launch l = {
 		.fn = ptx_find_entry(m, kernel),
 		.grid = { grid[0], grid[1], grid[2] },
 		.block = { block[0], block[1], block[2] },
 		.dyn_shared = dyn_shared,
-		.params = params,
-		.mem = &dev_mem,
-		.print = print,
 		.cooperative = cooperative,
-		.cancel = &timed_out,
 	};
-	enum exec_status st;
 
-	if (!machine)
-		machine = exec_new();
-	if (!l.fn)
-		return EXEC_BAD_LAUNCH;
-	printed[0] = 0;
-	memset(&fault, 0, sizeof(fault));
-	memset(params, 0, sizeof(params));
-	pack(l.fn, args, nargs, params);
-	timed_out = false;
-	signal(SIGALRM, on_alarm);
-	alarm(LAUNCH_SECONDS);
-	st = exec_run(machine, &l, &fault);
-	alarm(0);
-	return st;
+	return run_launch(&l, args, nargs);
+}
+
+enum exec_status launch_cluster(struct ptx_module *m, const char *kernel,
+				const uint32_t grid[3], const uint32_t block[3],
+				const uint32_t cluster[3], uint32_t dyn_shared,
+				const uint64_t *args, uint32_t nargs)
+{
+	struct exec_launch l = {
+		.fn = ptx_find_entry(m, kernel),
+		.grid = { grid[0], grid[1], grid[2] },
+		.block = { block[0], block[1], block[2] },
+		.cluster = { cluster[0], cluster[1], cluster[2] },
+		.dyn_shared = dyn_shared,
+	};
+
+	return run_launch(&l, args, nargs);
 }
 
 enum exec_status launch(struct ptx_module *m, const char *kernel,

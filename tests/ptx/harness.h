@@ -46,6 +46,11 @@ enum exec_status launch3(struct ptx_module *m, const char *kernel,
 			 const uint32_t grid[3], const uint32_t block[3],
 			 uint32_t dyn_shared, const uint64_t *args,
 			 uint32_t nargs, bool cooperative);
+/* The same in clusters; zeros: the launch gives no shape. */
+enum exec_status launch_cluster(struct ptx_module *m, const char *kernel,
+				const uint32_t grid[3], const uint32_t block[3],
+				const uint32_t cluster[3], uint32_t dyn_shared,
+				const uint64_t *args, uint32_t nargs);
 
 /* ---- random and edge values ---- */
 

@@ -173,9 +173,9 @@ static void modules(void)
 	       "array_of_textures_is_unsupported");
 	module(".global .surfref s;", PTX_ERR_UNSUPPORTED, ".surfref",
 	       "surface_is_unsupported");
-	module(".entry k() .reqnctapercluster 2 { ret; }",
-	       PTX_ERR_UNSUPPORTED, ".reqnctapercluster",
-	       "cluster_is_unsupported");
+	module(".entry k() .blocksareclusters { ret; }",
+	       PTX_ERR_UNSUPPORTED, ".blocksareclusters",
+	       "grid_of_clusters_is_unsupported");
 	module(".global .b32 x = nobody;", PTX_ERR_SYNTAX, "'nobody'",
 	       "initialiser_names_what_is_missing");
 	module("// comment\n/* another\n one */ .file 1 \"a.cu\"\n"
