@@ -658,6 +658,7 @@ CUresult sgpu_param_info(const struct ptx_func *info, size_t index,
 struct sgpu_launch {
 	struct sgpu_func *func;
 	uint32_t grid[3], block[3];
+	uint32_t cluster[3];	/* as the launch gives it; zeros: not at all */
 	size_t shared;
 	CUstream stream;
 	bool cooperative;
@@ -674,6 +675,9 @@ CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 /* Handles one attribute of a launch: obeys it, ignores it as a hint, or refuses it. */
 CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a);
 
+/* Takes shape, stream and attributes from a configuration. */
+CUresult sgpu_launch_config(struct sgpu_launch *l, const CUlaunchConfig *config);
+
 /* Write what kernels printed to the standard output. */
 void sgpu_print_flush(void);
 /*
@@ -682,6 +686,13 @@ void sgpu_print_flush(void);
  */
 bool sgpu_threads_wanted(uint32_t *threads);
 CUresult sgpu_launch_init(uint32_t threads);
+
+/* ---- cluster.c ---- */
+
+/* The shape of a launch's clusters: its own, or the function's. Zeros: it has none. */
+void sgpu_cluster_shape(const struct sgpu_launch *l, uint32_t shape[3]);
+/* Checks that shape as NVIDIA's driver does: what does not fit is INVALID_CLUSTER_SIZE. */
+CUresult sgpu_cluster_check(const struct sgpu_launch *l);
 
 /* ---- occupancy.c ---- */
 

@@ -24,6 +24,10 @@ void sgpu_tune_init(struct sgpu_tune *tune, const struct ptx_func *info)
 		v[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] =
 			SGPU_SHARED_PLAIN - info->static_shared;
 	v[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1;
+	v[CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] = info->explicit_cluster;
+	v[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = info->cluster[0];
+	v[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = info->cluster[1];
+	v[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = info->cluster[2];
 }
 
 CUresult sgpu_tune_get(const struct sgpu_tune *tune,
@@ -74,6 +78,14 @@ CUresult sgpu_tune_check(const struct ptx_func *info,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (which == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
 	    (value < -1 || value > 100))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* A shape that the code itself requires stays. */
+	if (which >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
+	    which <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH &&
+	    (value < 0 || info->cluster[0]))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (which == CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE &&
+	    (unsigned int)value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

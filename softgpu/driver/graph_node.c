@@ -47,6 +47,8 @@ CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
 
 	k.launch.cooperative |= k.attr &&
 				k.attr[CU_LAUNCH_ATTRIBUTE_COOPERATIVE].cooperative;
+	if (!k.launch.cluster[0] && !k.launch.cluster[1] && !k.launch.cluster[2])
+		memcpy(k.launch.cluster, n->kernel.launch.cluster, sizeof(k.launch.cluster));
 	rc = sgpu_launch_check(n->ctx, handle, &k.launch, &bytes);
 	if (rc)
 		return rc;
@@ -473,7 +475,21 @@ CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle,
 		memset(value, 0, sizeof(*value));
 	if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 		value->cooperative = n->kernel.launch.cooperative;
+	if (which == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+		value->clusterDim.x = n->kernel.launch.cluster[0];
+		value->clusterDim.y = n->kernel.launch.cluster[1];
+		value->clusterDim.z = n->kernel.launch.cluster[2];
+	}
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* Checks what a node would launch with other clusters. */
+static CUresult clusters_fit(const struct sgpu_node *n, const struct sgpu_launch *launch)
+{
+	struct sgpu_launch l = *launch;
+	CUresult rc = sgpu_func_get(n->ctx, n->kernel.handle, &l.func);
+
+	return rc ? rc : sgpu_cluster_check(&l);
 }
 
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle,
@@ -481,6 +497,7 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle,
 				       const CUkernelNodeAttrValue *value)
 {
 	CUlaunchAttribute a = { .id = which };
+	struct sgpu_launch l;
 	struct sgpu_node *n;
 	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_KERNEL, value, &n);
 
@@ -489,15 +506,20 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle,
 	if ((unsigned int)which >= CU_LAUNCH_ATTRIBUTE_MAX)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	a.value = *value;
-	rc = sgpu_launch_attribute(&n->kernel.launch, &a);
+	l = n->kernel.launch;
+	rc = sgpu_launch_attribute(&l, &a);
+	if (!rc && which == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+		rc = clusters_fit(n, &l);
 	if (!rc && !n->kernel.attr) {
 		n->kernel.attr = calloc(CU_LAUNCH_ATTRIBUTE_MAX,
 					sizeof(*n->kernel.attr));
 		if (!n->kernel.attr)
 			rc = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (!rc)
+	if (!rc) {
+		n->kernel.launch = l;
 		n->kernel.attr[which] = *value;
+	}
 	return sgpu_leave(rc);
 }
 
@@ -507,6 +529,7 @@ CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to_handle,
 	size_t size = sizeof(CUlaunchAttributeValue) * CU_LAUNCH_ATTRIBUTE_MAX;
 	CUlaunchAttributeValue *attr = NULL;
 	struct sgpu_node *to, *from;
+	struct sgpu_launch l;
 	CUresult rc = enter_typed(to_handle, CU_GRAPH_NODE_TYPE_KERNEL,
 				  from_handle, &to);
 
@@ -517,6 +540,12 @@ CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to_handle,
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	if (from == to)
 		return sgpu_leave(CUDA_SUCCESS);
+	l = to->kernel.launch;
+	l.cooperative = from->kernel.launch.cooperative;
+	memcpy(l.cluster, from->kernel.launch.cluster, sizeof(l.cluster));
+	rc = clusters_fit(to, &l);
+	if (rc)
+		return sgpu_leave(rc);
 	if (from->kernel.attr) {
 		attr = malloc(size);
 		if (!attr)
@@ -525,6 +554,6 @@ CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to_handle,
 	}
 	free(to->kernel.attr);
 	to->kernel.attr = attr;
-	to->kernel.launch.cooperative = from->kernel.launch.cooperative;
+	to->kernel.launch = l;
 	return sgpu_leave(CUDA_SUCCESS);
 }

@@ -269,8 +269,10 @@ CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 	struct sgpu_seen seen = {
 		.work = SGPU_DID_KERNEL, .start_ns = sgpu_watch_begin(),
 	};
-	enum exec_status status = exec_run(machine, &e, &fault);
+	enum exec_status status;
 
+	sgpu_cluster_shape(l, e.cluster);
+	status = exec_run(machine, &e, &fault);
 	if (seen.start_ns)
 		tell(ctx, l, &seen);
 	switch (status) {
@@ -295,6 +297,8 @@ CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 
 	if (!rc)
 		rc = shape_check(l);
+	if (!rc)
+		rc = sgpu_cluster_check(l);
 	if (!rc && l->cooperative)
 		rc = cooperative_check(l);
 	if (!rc)
@@ -367,11 +371,10 @@ CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a
 		l->cooperative = a->value.cooperative;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-		if (a->value.clusterDim.x <= 1 && a->value.clusterDim.y <= 1 &&
-		    a->value.clusterDim.z <= 1)
-			return CUDA_SUCCESS;
-		return CUDA_ERROR_NOT_SUPPORTED;
+		l->cluster[0] = a->value.clusterDim.x;
+		l->cluster[1] = a->value.clusterDim.y;
+		l->cluster[2] = a->value.clusterDim.z;
+		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
 		l->done = a->value.launchCompletionEvent.event;
 		return CUDA_SUCCESS;
@@ -382,6 +385,7 @@ CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
@@ -396,25 +400,32 @@ CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a
 	}
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
-			  void **params, void **extra)
+CUresult sgpu_launch_config(struct sgpu_launch *l, const CUlaunchConfig *config)
 {
-	struct sgpu_launch l = { .params = params, .extra = extra };
 	CUresult rc = CUDA_SUCCESS;
 
 	if (!config || config->numAttrs > MAX_LAUNCH_ATTRS ||
 	    (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	l.grid[0] = config->gridDimX;
-	l.grid[1] = config->gridDimY;
-	l.grid[2] = config->gridDimZ;
-	l.block[0] = config->blockDimX;
-	l.block[1] = config->blockDimY;
-	l.block[2] = config->blockDimZ;
-	l.shared = config->sharedMemBytes;
-	l.stream = config->hStream;
+	l->grid[0] = config->gridDimX;
+	l->grid[1] = config->gridDimY;
+	l->grid[2] = config->gridDimZ;
+	l->block[0] = config->blockDimX;
+	l->block[1] = config->blockDimY;
+	l->block[2] = config->blockDimZ;
+	l->shared = config->sharedMemBytes;
+	l->stream = config->hStream;
 	for (unsigned int i = 0; !rc && i < config->numAttrs; i++)
-		rc = sgpu_launch_attribute(&l, &config->attrs[i]);
+		rc = sgpu_launch_attribute(l, &config->attrs[i]);
+	return rc;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
+			  void **params, void **extra)
+{
+	struct sgpu_launch l = { .params = params, .extra = extra };
+	CUresult rc = sgpu_launch_config(&l, config);
+
 	if (!rc)
 		rc = launch_now(f, &l);
 	if (!rc && l.done)

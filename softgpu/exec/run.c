@@ -17,7 +17,8 @@
 /* Size of a warp's register stack in that case, in frames of the largest function. */
 #define OPEN_FRAMES	96u
 #define OPEN_REGS	(1u << 20)
-#define MAX_COOP_BYTES	(1ull << 30)
+/* Memory of all blocks that are present at once. */
+#define MAX_PRESENT_BYTES	(1ull << 30)
 
 struct exec_machine *exec_new(void)
 {
@@ -463,15 +464,15 @@ static enum exec_status run_grid(struct exec_machine *m)
 	const struct exec_launch *l = m->l;
 	uint64_t n = (uint64_t)l->grid[0] * l->grid[1];
 	bool coop = l->cooperative;
-	uint64_t nclusters;
+	uint64_t nclusters, present;
 
 	if (n > UINT64_MAX / l->grid[2])
 		return refuse(m, EXEC_BAD_LAUNCH, "too many blocks");
 	n *= l->grid[2];
-	if (coop && n * m->nwarps > MAX_COOP_BYTES /
+	present = coop ? n : m->ncluster;
+	if (present > 1 && present * m->nwarps > MAX_PRESENT_BYTES /
 	    (m->regs_size + 32ull * m->local_size + m->shared_size + 1024))
-		return refuse(m, EXEC_BAD_LAUNCH,
-			      "too many blocks for a cooperative launch");
+		return refuse(m, EXEC_BAD_LAUNCH, "too much memory for blocks that are there at once");
 	nclusters = n / m->ncluster;
 	if (!place_blocks(m, coop ? nclusters : 1))
 		return refuse(m, EXEC_NOMEM, "out of memory");
