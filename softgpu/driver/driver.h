@@ -387,6 +387,8 @@ void sgpu_texref_drop_module(struct sgpu_module *mod);
 void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
 /* Finds a texture for the fetches of kernels: exec_mem.texture. */
 bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out);
+/* Finds a surface for the loads and stores of kernels: exec_mem.surface. */
+bool sgpu_surface_exec(void *ctx, uint64_t handle, struct exec_surface *out);
 
 /*
  * Makes the arena a file that other processes can map. Returns its descriptor, or -1 if

@@ -759,4 +759,5 @@ static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)
 const struct exec_mem sgpu_exec_mem = {
 	.find = exec_find,
 	.texture = sgpu_texture_exec,
+	.surface = sgpu_surface_exec,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Texture and surface objects: they are checked, stored and described. The fetches of
- * kernels read textures (exec/tex.c). No instruction reaches a surface (ptx/PTX.md).
+ * kernels read textures (exec/tex.c), their loads and stores reach surfaces (exec/surf.c).
  */
 #include <string.h>
 
@@ -207,11 +207,12 @@ static void tex_memory(struct exec_texture *out, CUdeviceptr p, CUarray_format f
 	out->pitch = pitch;
 }
 
-/* Layers and faces need other fetch instructions, which the executor does not have. */
 static bool tex_array(struct exec_texture *out, const struct sgpu_array *a)
 {
-	if (!a || a->d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))
+	if (!a)
 		return false;
+	out->layered = a->d.Flags & CUDA_ARRAY3D_LAYERED;
+	out->cube = a->d.Flags & CUDA_ARRAY3D_CUBEMAP;
 	tex_memory(out, a->base, a->d.Format, a->d.NumChannels, a->d.Width, a->rows, a->pitch);
 	out->size[2] = a->planes;
 	out->slice = a->pitch * a->rows;
@@ -269,6 +270,7 @@ bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out)
 	out->linear = floats && !out->fetch &&
 		      t->sampling.filterMode == CU_TR_FILTER_MODE_LINEAR;
 	out->normalized = t->sampling.flags & CU_TRSF_NORMALIZED_COORDINATES;
+	out->seamless = t->sampling.flags & CU_TRSF_SEAMLESS_CUBEMAP;
 	if (floats && !out->fetch)
 		memcpy(out->border, t->sampling.borderColor, sizeof(out->border));
 	return out->size[0];
@@ -313,6 +315,25 @@ CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *r, CUsurfObject object)
 		return rc;
 	*r = t->resource;
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* The faces of cubes are layers to a surface. The array may have been destroyed meanwhile. */
+bool sgpu_surface_exec(void *ctx, uint64_t handle, struct exec_surface *out)
+{
+	const struct sgpu_texture *t = sgpu_obj_get(SGPU_SURFACE, (void *)(uintptr_t)handle);
+	const struct sgpu_array *a;
+
+	(void)ctx;
+	a = t ? sgpu_obj_get(SGPU_ARRAY, t->resource.res.array.hArray) : NULL;
+	if (!a)
+		return false;
+	*out = (struct exec_surface){
+		.base = (uint8_t *)(uintptr_t)a->base, .width = a->pitch, .rows = a->rows,
+		.planes = a->planes, .pitch = a->pitch, .slice = a->pitch * a->rows,
+		.element = a->element,
+		.layered = a->d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP),
+	};
+	return true;
 }
 
 static void drop(void *object, void *ctx)

@@ -55,7 +55,20 @@ struct exec_texture {
 	bool linear;		/* linear filtering */
 	bool normalized;	/* coordinates from 0 to 1 cover the whole axis */
 	bool fetch;		/* linear memory: reads beyond its end return zeros */
+	bool layered;		/* size[2] counts layers, or faces of cubes */
+	bool cube;		/* six planes are the faces of a cube */
+	bool seamless;		/* filtering goes on in the next face of the cube */
 	uint32_t border[4];	/* bits of the border color */
+};
+
+/* Contents of a surface object: bytes without a format. */
+struct exec_surface {
+	uint8_t *base;
+	uint32_t width;		/* bytes of a row */
+	uint32_t rows, planes;	/* 1 if the axis does not exist; planes may be layers or faces */
+	uint64_t pitch, slice;	/* bytes from row to row, from plane to plane */
+	uint8_t element;	/* bytes of an element: a power of two up to 16 */
+	bool layered;		/* planes are layers or faces */
 };
 
 struct exec_mem {
@@ -64,6 +77,8 @@ struct exec_mem {
 	bool (*find)(void *ctx, uint64_t addr, struct exec_range *out);
 	/* Finds the texture object of that number. Returns false if there is none. May be NULL. */
 	bool (*texture)(void *ctx, uint64_t handle, struct exec_texture *out);
+	/* Finds the surface object of that number, in the same way. */
+	bool (*surface)(void *ctx, uint64_t handle, struct exec_surface *out);
 };
 
 struct exec_launch {

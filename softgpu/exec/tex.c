@@ -121,16 +121,193 @@ static void filter(const struct exec_texture *t, const struct place p[3], int ax
 	memcpy(out, sum, sizeof(sum));
 }
 
-static bool find(struct warp *w, u64 handle, struct exec_texture *t)
-{
-	const struct exec_mem *m = w->m->l->mem;
+/* ---- cubes ---- */
 
-	return m->texture && m->texture(m->ctx, handle, t);
+/* A direction as PTX gives it becomes a face and a place on it, from -1 to 1. */
+struct on_face {
+	u32 face;
+	float s, t;
+};
+
+static float ratio(float a, float m)
+{
+	float r = a / m;
+
+	return r == r ? r : 0;	/* the null vector is the middle of a face */
+}
+
+/* Of equal coordinates z goes first, then y, as on a GPU. */
+static struct on_face find_face(const float v[3])
+{
+	float x = v[0], y = v[1], z = v[2], ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
+
+	if (!(ax > az) && !(ay > az))
+		return (struct on_face){ 4 + (z < 0), ratio(z < 0 ? -x : x, az), ratio(-y, az) };
+	if (!(ax > ay))
+		return (struct on_face){ 2 + (y < 0), ratio(x, ay), ratio(y < 0 ? -z : z, ay) };
+	return (struct on_face){ x < 0, ratio(x < 0 ? z : -z, ax), ratio(-y, ax) };
+}
+
+/* The reverse: the direction of a place that may lie beside its face. */
+static void direction(struct on_face f, float v[3])
+{
+	const float all[6][3] = {
+		{ 1, -f.t, -f.s }, { -1, -f.t, f.s }, { f.s, 1, f.t },
+		{ f.s, -1, -f.t }, { f.s, -f.t, 1 }, { -f.s, -f.t, -1 },
+	};
+
+	memcpy(v, all[f.face], sizeof(all[0]));
+}
+
+static int64_t texel_at(float s, int64_t n)
+{
+	int64_t i = floorf((s + 1) / 2 * n);
+
+	return i < 0 ? 0 : i < n ? i : n - 1;
+}
+
+/* Reads texel (x, y) of a face of a cube. One coordinate may be one texel beside the face. */
+static void cube_texel(const struct exec_texture *t, u32 cube, u32 face, int64_t x, int64_t y,
+		       u32 out[4])
+{
+	int64_t n = t->size[0];
+	struct on_face f = { face, (2 * x + 1) / (float)n - 1, (2 * y + 1) / (float)n - 1 };
+	float v[3];
+
+	if (x < 0 || x >= n || y < 0 || y >= n) {
+		direction(f, v);
+		f = find_face(v);
+		x = texel_at(f.s, n);
+		y = texel_at(f.t, n);
+	}
+	texel(t, x, y, 6 * cube + f.face, out);
 }
 
 /*
- * Fetches with in->sub axes. The coordinates follow the four results, and are float if in->sub2 has
- * TEX_FLOATS.
+ * Filters four texels of a cube, some of which may lie in the next faces. At a corner of the
+ * cube only three texels meet; the fourth is their mean.
+ */
+static void cube_filter(const struct exec_texture *t, u32 cube, struct on_face f, u32 out[4])
+{
+	int64_t n = t->size[0];
+	float x = (f.s + 1) / 2 * n - 0.5f, y = (f.t + 1) / 2 * n - 0.5f;
+	int64_t x0 = floorf(x), y0 = floorf(y);
+	float a = rintf((x - x0) * 256) / 256, b = rintf((y - y0) * 256) / 256;
+	float weight[4] = { (1 - a) * (1 - b), a * (1 - b), (1 - a) * b, a * b };
+	float v[4][4], sum[4] = { 0 };
+	int missing = -1;
+
+	for (int i = 0; i < 4; i++) {
+		int64_t xi = x0 + (i & 1), yi = y0 + (i >> 1);
+
+		if ((xi < 0 || xi >= n) && (yi < 0 || yi >= n)) {
+			missing = i;
+			continue;
+		}
+		cube_texel(t, cube, f.face, xi, yi, (u32 *)v[i]);
+	}
+	for (int k = 0; k < 4; k++) {
+		if (missing >= 0)
+			v[missing][k] = (v[missing ^ 1][k] + v[missing ^ 2][k] +
+					 v[missing ^ 3][k]) / 3;
+		for (int i = 0; i < 4; i++)
+			sum[k] += weight[i] ? weight[i] * v[i][k] : 0;
+	}
+	memcpy(out, sum, sizeof(sum));
+}
+
+/* ---- fetches ---- */
+
+/* What a shape of the instruction needs. A cube has three coordinates on two axes. */
+static const struct {
+	uint8_t axes;
+	bool layered, cube;
+} shapes[] = {
+	[TEX_1D] = { 1, false, false }, [TEX_2D] = { 2, false, false },
+	[TEX_3D] = { 3, false, false }, [TEX_A1D] = { 1, true, false },
+	[TEX_A2D] = { 2, true, false }, [TEX_CUBE] = { 2, false, true },
+	[TEX_ACUBE] = { 2, true, true },
+};
+
+static bool find(struct warp *w, const struct insn *in, u64 handle, struct exec_texture *t)
+{
+	const struct exec_mem *m = w->m->l->mem;
+
+	return m->texture && m->texture(m->ctx, handle, t) &&
+	       t->layered == shapes[in->sub].layered && t->cube == shapes[in->sub].cube;
+}
+
+static u32 bits_of(const struct warp *w, int32_t operand, u32 l)
+{
+	return ((const u32 *)src(w, operand))[l];
+}
+
+/* A layer beyond the last one is the last one. */
+static u32 layer_of(const struct exec_texture *t, u32 layer)
+{
+	u32 n = t->size[2] / (t->cube ? 6 : 1);
+
+	return layer < n ? layer : n - 1;
+}
+
+static void fetch_cube(const struct exec_texture *t, u32 cube, const float v[3], u32 out[4])
+{
+	struct exec_texture faces = *t;
+	struct on_face f = find_face(v);
+	struct place p[3] = { 0 };
+
+	if (t->seamless && t->linear) {
+		cube_filter(t, cube, f, out);
+		return;
+	}
+	faces.normalized = true;
+	if (t->seamless)
+		faces.mode[0] = faces.mode[1] = TEX_CLAMP;
+	p[0] = find_place(&faces, 0, (f.s + 1) / 2);
+	p[1] = find_place(&faces, 1, (f.t + 1) / 2);
+	p[2].at[0] = p[2].at[1] = 6 * cube + f.face;
+	if (t->linear)
+		filter(t, p, 2, out);
+	else
+		texel(t, p[0].at[0], p[1].at[0], p[2].at[0], out);
+}
+
+/* @list: the operands of the coordinates. */
+static void fetch(struct warp *w, const struct insn *in, const struct exec_texture *t, u32 l,
+		  const int32_t *list, u32 out[4])
+{
+	int axes = shapes[in->sub].axes;
+	struct place p[3] = { 0 };
+	u32 layer = 0;
+	float v[3];
+
+	if (t->layered)
+		layer = layer_of(t, bits_of(w, *list++, l));
+	if (t->cube) {
+		for (int a = 0; a < 3; a++)
+			v[a] = bits_f32(bits_of(w, list[a], l));
+		fetch_cube(t, layer, v, out);
+		return;
+	}
+	p[2].at[0] = layer;
+	for (int a = 0; a < axes; a++) {
+		u32 c = bits_of(w, list[a], l);
+
+		if (in->sub2 & TEX_FLOATS)
+			p[a] = find_place(t, a, bits_f32(c));
+		else	/* in texels; behind linear memory there are zeros */
+			p[a].at[0] = c < t->size[a] ? (s32)c : t->fetch ? -1 :
+				     wrapped(t, a, (s32)c);
+	}
+	if (t->linear && in->sub2 & TEX_FLOATS)
+		filter(t, p, axes, out);
+	else
+		texel(t, p[0].at[0], p[1].at[0], p[2].at[0], out);
+}
+
+/*
+ * Fetches a texture of shape in->sub. The coordinates follow the four results, and are float if
+ * in->sub2 has TEX_FLOATS.
  */
 DEFINE(tex)
 {
@@ -140,31 +317,16 @@ DEFINE(tex)
 	u64 known = 0, h;
 
 	EACH_ACTIVE {
-		struct place p[3] = { 0 };
 		u32 out[4];
 
 		/* The loader has put the address of a reference there. */
 		h = in->sub2 & TEX_REFERENCE ? *(const u64 *)(uintptr_t)handle[l] : handle[l];
 		if (h != known || !t.base) {
-			if (!find(w, h, &t))
+			if (!find(w, in, h, &t))
 				return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, h);
 			known = h;
 		}
-		for (int a = 0; a < in->sub; a++) {
-			const u32 *c = (const u32 *)src(w, v[4 + a]) + l;
-			float x;
-
-			memcpy(&x, c, sizeof(x));
-			if (in->sub2 & TEX_FLOATS)
-				p[a] = find_place(&t, a, x);
-			else	/* in texels; behind linear memory there are zeros */
-				p[a].at[0] = (u32)*c < t.size[a] ? (s32)*c : t.fetch ? -1 :
-					     wrapped(&t, a, (s32)*c);
-		}
-		if (t.linear && in->sub2 & TEX_FLOATS)
-			filter(&t, p, in->sub, out);
-		else
-			texel(&t, p[0].at[0], p[1].at[0], p[2].at[0], out);
+		fetch(w, in, &t, l, v + 4, out);
 		for (int i = 0; i < 4; i++)
 			((u32 *)dst(w, v[i]))[l] = out[i];
 	}

@@ -160,8 +160,8 @@ static void addr_emit(struct ptx_ctx *c, enum ref_field f, struct opnd *o,
 
 /* ---- ld and st ---- */
 
-static uint32_t vec_operands(struct ptx_ctx *c, struct opnd *o,
-			     const struct attr *at, struct opnd **el)
+uint32_t mem_elements(struct ptx_ctx *c, struct opnd *o, const struct attr *at,
+		      struct opnd **el)
 {
 	if (at->vec == 1 && o->kind != O_VEC) {
 		*el = o;
@@ -173,9 +173,7 @@ static uint32_t vec_operands(struct ptx_ctx *c, struct opnd *o,
 	return at->vec;
 }
 
-/* Returns the class that all registers of a vector share. Numbers take the type's class. */
-static enum reg_class vec_class(struct ptx_ctx *c, struct opnd *el, uint32_t n,
-				enum ptx_type t)
+enum reg_class mem_class(struct ptx_ctx *c, struct opnd *el, uint32_t n, enum ptx_type t)
 {
 	enum reg_class rc = reg_class_of(t);
 	bool found = false;
@@ -238,6 +236,14 @@ static exec_fn *shared_handler(const struct attr *at, const struct opnd *o,
 	       at->vec == 4 ? HANDLER(ldshared_4x4) : NULL;
 }
 
+void mem_result(struct ptx_ctx *c, const struct opnd *o, uint32_t at, enum reg_class rc)
+{
+	if ((o->kind != O_REG && o->kind != O_SINK) || o->neg ||
+	    (o->kind == O_REG && o->rc != rc))
+		bad_operand(c, "the destination is not a register of the right size");
+	ref_vec(c, at, o->kind == O_SINK ? vreg_new(c, rc) : o->reg, true);
+}
+
 void emit_ld(struct ptx_ctx *c, const struct ptx_form *f,
 	     const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -251,8 +257,8 @@ void emit_ld(struct ptx_ctx *c, const struct ptx_form *f,
 	(void)f;
 	want_nops(c, nops, 2, at->hint ? 3 : 2);
 	check_mem_type(c, at);
-	n = vec_operands(c, &op[0], at, &el);
-	rc = vec_class(c, el, n, at->types[0]);
+	n = mem_elements(c, &op[0], at, &el);
+	rc = mem_class(c, el, n, at->types[0]);
 	a = addr_prepare(c, &op[1], at->base[2] == 'u' ? SP_GLOBAL :
 			 attr_space(at));
 	fn = param_handler(at, &a, rc);
@@ -272,17 +278,11 @@ void emit_ld(struct ptx_ctx *c, const struct ptx_form *f,
 	}
 	vec_add(c, &c->vecs, sizeof(int32_t), n);
 	cur(c)->vec = c->vecs.n - n;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t vreg = el[i].kind == O_SINK ? vreg_new(c, rc) :
-				el[i].reg;
-
-		if ((el[i].kind != O_REG && el[i].kind != O_SINK) || el[i].neg)
-			bad_operand(c, "the destination is not a register");
-		ref_vec(c, cur(c)->vec + i, vreg, true);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		mem_result(c, &el[i], cur(c)->vec + i, rc);
 }
 
-static char value_sig(enum ptx_type t)
+char mem_sig(enum ptx_type t)
 {
 	switch (t) {
 	case T_F32:
@@ -296,8 +296,7 @@ static char value_sig(enum ptx_type t)
 	}
 }
 
-static void st_value(struct ptx_ctx *c, struct opnd *el, uint32_t at,
-		     enum reg_class rc, char sig)
+void mem_value(struct ptx_ctx *c, struct opnd *el, uint32_t at, enum reg_class rc, char sig)
 {
 	if (el->kind == O_REG) {
 		if (el->neg || el->rc != rc)
@@ -316,17 +315,17 @@ void emit_st(struct ptx_ctx *c, const struct ptx_form *f,
 	enum reg_class rc;
 	struct opnd *el;
 	uint32_t n;
-	char sig = value_sig(at->types[0]);
+	char sig = mem_sig(at->types[0]);
 
 	(void)f;
 	want_nops(c, nops, 2, at->hint ? 3 : 2);
 	check_mem_type(c, at);
 	if (at->space == SP_CONST + 1)
 		bad_operand(c, "constant memory cannot be written");
-	n = vec_operands(c, &op[1], at, &el);
+	n = mem_elements(c, &op[1], at, &el);
 	for (uint32_t i = 0; i < n; i++)
 		opnd_prepare(c, &el[i], reg_class_of(at->types[0]));
-	rc = vec_class(c, el, n, at->types[0]);
+	rc = mem_class(c, el, n, at->types[0]);
 	a = addr_prepare(c, &op[0], attr_space(at));
 	if (a.space == SP_PARAM)
 		bad_operand(c, "parameters of a kernel cannot be written");
@@ -340,52 +339,7 @@ void emit_st(struct ptx_ctx *c, const struct ptx_form *f,
 	vec_add(c, &c->vecs, sizeof(int32_t), n);
 	cur(c)->vec = c->vecs.n - n;
 	for (uint32_t i = 0; i < n; i++)
-		st_value(c, &el[i], cur(c)->vec + i, rc, sig);
-}
-
-/*
- * ---- tex: four results, a texture object or a reference, and one coordinate for each axis ----
- */
-
-void emit_tex(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
-	      struct opnd *op, uint32_t nops)
-{
-	static const uint8_t given[] = { 0, 1, 2, 4 };
-	struct opnd t = { .kind = op[1].base, .rc = RC_64, .reg = op[1].reg, .sym = op[1].sym };
-	bool reference = op[1].base == O_SYM && op[1].sym->texref;
-	struct opnd *x = op[1].vec;
-	char sig = at->types[1] == T_F32 ? 'f' : 'i';
-	uint32_t axes = at->sub, n = 1;
-
-	want_nops(c, nops, 2, 2);
-	if (op[0].kind != O_VEC || op[0].nvec != 4 || op[1].kind != O_ADDR)
-		bad_operand(c, "four results and a texture are needed");
-	if ((!reference && (op[1].base != O_REG || op[1].rc != RC_64)) || op[1].imm)
-		bad_operand(c, "neither a texture object in a register nor a reference");
-	if (x->kind == O_VEC) {
-		n = x->nvec;
-		x = x->vec;
-	}
-	if (n != given[axes])
-		bad_operand(c, "wrong number of coordinates");
-	for (uint32_t i = 0; i < axes; i++)
-		opnd_prepare(c, &x[i], RC_32);
-	insn_new(c, f->fn[ptx_isa()]);
-	cur(c)->sub = axes;
-	cur(c)->sub2 = (sig == 'f' ? TEX_FLOATS : 0) | (reference ? TEX_REFERENCE : 0);
-	emit_src(c, REF_A, &t, RC_64, 'l');
-	vec_add(c, &c->vecs, sizeof(int32_t), 4 + axes);
-	cur(c)->vec = c->vecs.n - 4 - axes;
-	for (uint32_t i = 0; i < axes; i++)
-		st_value(c, &x[i], cur(c)->vec + 4 + i, RC_32, sig);
-	for (uint32_t i = 0; i < 4; i++) {
-		const struct opnd *d = &op[0].vec[i];
-
-		if ((d->kind != O_REG && d->kind != O_SINK) || d->neg ||
-		    (d->kind == O_REG && d->rc != RC_32))
-			bad_operand(c, "the destination is not a register of 32 bits");
-		ref_vec(c, cur(c)->vec + i, d->kind == O_SINK ? vreg_new(c, RC_32) : d->reg, true);
-	}
+		mem_value(c, &el[i], cur(c)->vec + i, rc, sig);
 }
 
 /* ---- atom and red ---- */
@@ -398,7 +352,7 @@ void emit_atom(struct ptx_ctx *c, const struct ptx_form *f,
 	struct opnd *a = red ? op : op + 1;
 	uint32_t want = (red ? 2 : 3) + (at->aop == AOP_CAS);
 	struct address addr;
-	char sig = value_sig(at->types[0]);
+	char sig = mem_sig(at->types[0]);
 
 	want_nops(c, nops, want, want + at->hint);
 	for (uint32_t i = red ? 1 : 2; i < want; i++)

@@ -144,6 +144,7 @@ enum insn_mode {
 	MODE_RNA = 0x200,	/* to nearest, ties away */
 	MODE_INTEGRAL = 0x400,	/* the rounding is to an integral value */
 	MODE_CLAMP = 0x800,	/* of a shift: 32 is the most, else five bits count */
+	MODE_ZERO = 0x1000,	/* of a surface: outside there are zeros, else a fault */
 };
 
 enum mem_space {
@@ -165,6 +166,11 @@ enum mem_space {
 #define NSLOTS		4
 #define SLOT_KNOWN	0x80	/* insn.slot: the slot was filled before */
 #define SLOT_NONE	0xff
+
+/* Shapes of textures and surfaces (insn.sub). */
+enum tex_shape {
+	TEX_1D = 1, TEX_2D, TEX_3D, TEX_A1D, TEX_A2D, TEX_CUBE, TEX_ACUBE,
+};
 
 /* Flags of a fetch: its coordinates are float; its operand is the address of a texture object. */
 #define TEX_FLOATS	1

@@ -363,6 +363,16 @@ void want_nops(struct ptx_ctx *c, uint32_t have, uint32_t lo, uint32_t hi);
 void bad_operand(struct ptx_ctx *c, const char *why) PTX_NORETURN;
 void sym_used(struct ptx_ctx *c, struct sym *s);
 
+/* emit_mem.c: returns the elements of a vector, or of one register without braces. */
+uint32_t mem_elements(struct ptx_ctx *c, struct opnd *o, const struct attr *at,
+		      struct opnd **el);
+/* Returns the class that all registers of a vector share. Numbers take the type's class. */
+enum reg_class mem_class(struct ptx_ctx *c, struct opnd *el, uint32_t n, enum ptx_type t);
+char mem_sig(enum ptx_type t);
+/* Puts a value that is read, or a register that is written, at @at in the list of operands. */
+void mem_value(struct ptx_ctx *c, struct opnd *el, uint32_t at, enum reg_class rc, char sig);
+void mem_result(struct ptx_ctx *c, const struct opnd *o, uint32_t at, enum reg_class rc);
+
 /* emit_matrix.c: starts an instruction that all lanes of a warp run together. */
 void matrix_new(struct ptx_ctx *c, exec_fn *fn);
 /* Returns the @n elements of an operand: a vector, or one register without braces. */

@@ -138,6 +138,14 @@ static int64_t parse_offset(struct ptx_ctx *c)
 	return minus ? -(uint64_t)o.imm : (uint64_t)o.imm;
 }
 
+/* A texture or a surface has its coordinates in the same brackets. */
+static bool has_coordinates(const struct ptx_ctx *c)
+{
+	return c->opcode.n > 5 &&
+	       (!memcmp(c->opcode.p, "tex.", 4) || !memcmp(c->opcode.p, "suld.", 5) ||
+		!memcmp(c->opcode.p, "sust.", 5));
+}
+
 static void parse_address(struct ptx_ctx *c, struct opnd *o)
 {
 	struct opnd *in = pool_get(c, 1);
@@ -145,8 +153,7 @@ static void parse_address(struct ptx_ctx *c, struct opnd *o)
 	parse_operand(c, in);
 	if (is_punct(c, '+') || is_punct(c, '-'))
 		in->imm += (uint64_t)parse_offset(c);
-	/* tex has a texture and its coordinates in brackets. */
-	if (c->opcode.n > 4 && !memcmp(c->opcode.p, "tex.", 4)) {
+	if (has_coordinates(c)) {
 		want_punct(c, ',');
 		o->vec = pool_get(c, 1);
 		parse_operand(c, o->vec);

@@ -79,6 +79,12 @@ static const char *const words[] = {
 	"mapa.shared::cluster.u32 %r1, %r3, %r2;", "mapa.u64 %x4, %x4, %r1;",
 	"st.shared::cluster.u64 [%r1], %x1;", "atom.shared::cluster.or.b32 %r1, [%r1], 1;",
 	".reqnctapercluster 1, 2", ".maxclusterrank 1",
+	"suld.b.a2d.v2.b32.trap {%r1, %r2}, [%x1, {%r3, %r1, %r2, %r2}];",
+	"sust.b.3d.b64.clamp [%x1, {%r1, %r2, %r3, %r3}], %x2;",
+	"sust.b.a1d.v4.b8.zero [%x1, {%r1, %r2}], {%h1, %h2, %h1, 7};",
+	"tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%x1, {%r1, %f1, %f2, %f2}];",
+	"tex.acube.v4.u32.f32 {%r1, %r2, %r3, %r4}, [%x1, {%r1, %f1, %f2, %f3}];",
+	"tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%x1, {%f1, %f2, %f3, %f3}];",
 };
 
 /* Picks a place, mostly between statements, so that much of what comes out still loads. */
@@ -196,9 +202,33 @@ static void small_free(void *ctx, void *p)
 	free(p);
 }
 
+/* Every number is a texture and a surface of @memory, of some shape. */
+static bool texture(void *ctx, uint64_t handle, struct exec_texture *out)
+{
+	(void)ctx, (void)handle;
+	*out = (struct exec_texture){ .base = memory, .size = { 4, 4, 6 }, .pitch = 8, .slice = 32,
+				      .format = TEX_HALF, .bytes = 2, .channels = 1 };
+	out->mode[0] = out->mode[1] = rnd() % 4;
+	out->linear = rnd() % 2;
+	out->layered = rnd() % 2;
+	out->cube = rnd() % 2;
+	out->seamless = rnd() % 2;
+	return true;
+}
+
+static bool surface(void *ctx, uint64_t handle, struct exec_surface *out)
+{
+	(void)ctx, (void)handle;
+	*out = (struct exec_surface){ .base = memory, .width = 16, .rows = 4, .planes = 4,
+				      .pitch = 16, .slice = 64, .element = 1 << rnd() % 5,
+				      .layered = rnd() % 2 };
+	return true;
+}
+
 static void run_entries(const struct ptx_module *m, struct exec_machine *x)
 {
-	static const struct exec_mem mem = { .find = find };
+	static const struct exec_mem mem = { .find = find, .texture = texture,
+					     .surface = surface };
 	static const volatile bool stop = true;
 	uint8_t *params;
 

@@ -44,8 +44,9 @@ static void refused(void)
 	unsupported("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
 		    "{%fd1, %fd2}, {%fd3}, {%fd4}, {%fd1, %fd2};",
 		    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
-	unsupported("tex.a1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];",
-		    "tex.a1d.v4.f32.s32");
+	unsupported("tex.level.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [t, {%f1,%f2}], %f3;",
+		    "tex.level.2d.v4.f32.f32");
+	unsupported("sust.p.2d.b32.trap [%x1, {%r1,%r2}], {%r3};", "sust.p.2d.b32.trap");
 	unsupported("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned");
 	unsupported("mbarrier.init.shared::cta.b64 [%x1], %r1;",
 		    "mbarrier.init.shared::cta.b64");
@@ -171,6 +172,12 @@ static void modules(void)
 	       "constants_have_64_KiB");
 	module(".global .texref t[2];", PTX_ERR_UNSUPPORTED, "array of .texref",
 	       "array_of_textures_is_unsupported");
+	module(".entry k() { .reg .b64 %x; .reg .b32 %r<9>;\n"
+	       "suld.b.2d.v4.b64.trap {%x,%x,%x,%x}, [%x, {%r1,%r2}]; }", PTX_ERR_SYNTAX,
+	       "more than 16 bytes", "surface_access_has_at_most_16_bytes");
+	module(".entry k() { .reg .b64 %x; .reg .b32 %r<9>;\n"
+	       "suld.b.a2d.b32.trap {%r0}, [%x, {%r1,%r2,%r3}]; }", PTX_ERR_SYNTAX,
+	       "wrong number of coordinates", "layered_surface_has_four_coordinates");
 	module(".global .surfref s;", PTX_ERR_UNSUPPORTED, ".surfref",
 	       "surface_is_unsupported");
 	module(".entry k() .blocksareclusters { ret; }",
