@@ -31,7 +31,7 @@ lenet="batch=64 steps=50" alexnet="batch=64 steps=4" n=4000000 rounds=50 calls=5
 	n=20000 rounds=5 calls=2000
 }
 
-plan 78
+plan 90
 for kind in shared static; do
 	family $kind threads "" rounds=$rounds
 	family $kind threads_ptds "" rounds=$rounds
@@ -39,6 +39,8 @@ for kind in shared static; do
 	family $kind ipc ""
 	family $kind managed ""
 	family $kind printing ""
+	family $kind clusters ""
+	family $kind layers ""
 	family $kind montecarlo libcurand.so.10 n=$n
 	family $kind neuron libcurand.so.10 calls=$calls
 	family $kind blas_threads "$blas" rounds=$rounds
