@@ -10,13 +10,6 @@
 
 #define FLAGS	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | \
 		 CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT)
-#define MAX_LINE	131072	/* elements of an array with one dimension */
-#define MAX_WIDTH	131072	/* the same with two dimensions */
-#define MAX_HEIGHT	65536
-#define MAX_BOX		16384	/* the same with three dimensions */
-#define MAX_LAYERED	32768
-#define MAX_LAYERS	2048
-#define MAX_CUBE	32768
 
 size_t sgpu_format_bytes(CUarray_format format)
 {
@@ -42,10 +35,10 @@ size_t sgpu_format_bytes(CUarray_format format)
 static bool layered_ok(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	if (d->Flags & CUDA_ARRAY3D_CUBEMAP)
-		return d->Width == d->Height && d->Width <= MAX_CUBE && d->Depth &&
-		       d->Depth % 6 == 0 && d->Depth <= 2046;
-	return d->Depth && d->Depth <= MAX_LAYERS && d->Width <= MAX_LAYERED &&
-	       d->Height <= MAX_LAYERED;
+		return d->Width == d->Height && d->Width <= SGPU_MAX_CUBE && d->Depth &&
+		       d->Depth % 6 == 0 && d->Depth <= SGPU_MAX_FACES;
+	return d->Depth && d->Depth <= SGPU_MAX_LAYERS && d->Width <= SGPU_MAX_LAYERED &&
+	       d->Height <= SGPU_MAX_LAYERED;
 }
 
 static bool extent_ok(const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -57,9 +50,11 @@ static bool extent_ok(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	if (d->Flags & CUDA_ARRAY3D_CUBEMAP)
 		return layered_ok(d) && d->Depth == 6;
 	if (d->Depth)
-		return d->Height && d->Width <= MAX_BOX && d->Height <= MAX_BOX &&
-		       d->Depth <= MAX_BOX;
-	return d->Height ? d->Width <= MAX_WIDTH && d->Height <= MAX_HEIGHT : d->Width <= MAX_LINE;
+		return d->Height && d->Width <= SGPU_MAX_BOX && d->Height <= SGPU_MAX_BOX &&
+		       d->Depth <= SGPU_MAX_BOX;
+	if (d->Height)
+		return d->Width <= SGPU_MAX_WIDTH && d->Height <= SGPU_MAX_HEIGHT;
+	return d->Width <= SGPU_MAX_LINE;
 }
 
 static CUresult check(const CUDA_ARRAY3D_DESCRIPTOR *d)

@@ -9,6 +9,14 @@
 
 #include "driver.h"
 
+#define SGPU_MAX_LINE	131072	/* elements of an array with one dimension */
+#define SGPU_MAX_WIDTH	131072	/* the same with two dimensions */
+#define SGPU_MAX_HEIGHT	65536
+#define SGPU_MAX_BOX	16384	/* the same with three dimensions, on each axis */
+#define SGPU_MAX_LAYERED 32768	/* the same of a layer, on each axis */
+#define SGPU_MAX_LAYERS	2048
+#define SGPU_MAX_CUBE	32768	/* the same of a face of a cube */
+#define SGPU_MAX_FACES	2046	/* of all cubes of an array */
 #define SGPU_MAX_LEVELS	18	/* a mipmap of the largest extent, 131,072, has so many */
 
 struct sgpu_array {

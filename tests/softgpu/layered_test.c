@@ -218,6 +218,28 @@ static void copies(void)
 	cuArrayDestroy(line);
 }
 
+/* Makes an array of one texel a layer with as many layers as the device has, and one of more. */
+static int ends_at(CUdevice_attribute which, unsigned int flags, size_t more)
+{
+	CUarray most, beyond;
+	int n = 0;
+
+	cuDeviceGetAttribute(&n, which, 0);
+	most = array(1, 1, n, flags);
+	beyond = array(1, 1, n + more, flags);
+	if (most)
+		cuArrayDestroy(most);
+	return n && most && !beyond;
+}
+
+static void limits(void)
+{
+	ok(ends_at(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS, CUDA_ARRAY3D_LAYERED, 1) &&
+	   ends_at(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS,
+		   CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP, 6),
+	   "attributes_tell_how_many_layers_there_can_be");
+}
+
 /* ---- cubes: the numbers are what an H200 answered ---- */
 
 static const struct {
@@ -471,12 +493,13 @@ int main(int argc, char **argv)
 		printf("1..0 # SKIP no nvcc when this was built\n");
 		return 0;
 	}
-	tap_plan(37);
+	tap_plan(38);
 	faults();
 	ok(start(), "the_kernels_load");
 	layers();
 	integers();
 	copies();
+	limits();
 	cubes();
 	layered_cubes();
 	surfaces();
