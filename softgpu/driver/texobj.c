@@ -330,7 +330,6 @@ bool sgpu_surface_exec(void *ctx, uint64_t handle, struct exec_surface *out)
 	*out = (struct exec_surface){
 		.base = (uint8_t *)(uintptr_t)a->base, .width = a->pitch, .rows = a->rows,
 		.planes = a->planes, .pitch = a->pitch, .slice = a->pitch * a->rows,
-		.element = a->element,
 		.layered = a->d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP),
 	};
 	return true;

@@ -67,7 +67,6 @@ struct exec_surface {
 	uint32_t width;		/* bytes of a row */
 	uint32_t rows, planes;	/* 1 if the axis does not exist; planes may be layers or faces */
 	uint64_t pitch, slice;	/* bytes from row to row, from plane to plane */
-	uint8_t element;	/* bytes of an element: a power of two up to 16 */
 	bool layered;		/* planes are layers or faces */
 };
 

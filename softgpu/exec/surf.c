@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers: loads and stores of surfaces. An access is made element by element, since each
- * element may lie inside or outside. Lanes run one after the other. Alignment and what lies
+ * Handlers: loads and stores of surfaces. An access sees a row as pieces of its own size; what
+ * is left at the end of a row is outside. Lanes run one after the other. Alignment and what lies
  * outside are as an H200 has them.
  */
 #include <string.h>
@@ -41,13 +41,10 @@ static s64 nearest(s64 at, s64 n)
 	return at < 0 ? 0 : at < n ? at : n - 1;
 }
 
-/*
- * Returns the place of a piece of @bytes, @off bytes behind the start. NULL: it is outside. The
- * width and @bytes are multiples of each other, so the nearest piece is whole.
- */
-static u8 *place(const struct exec_surface *s, struct spot p, u32 off, u32 bytes, bool clamp)
+/* Returns the place of a piece of @bytes. NULL: it is outside. */
+static u8 *place(const struct exec_surface *s, struct spot p, u32 bytes, bool clamp)
 {
-	s64 x = ((s64)p.x + off) / bytes - ((s64)p.x + off < 0), width = s->width / bytes;
+	s64 x = (s64)p.x / bytes, width = s->width / bytes;
 	s64 y = p.y, z = p.layer ? (s64)(u32)p.z : p.z;
 
 	if (clamp) {
@@ -60,30 +57,23 @@ static u8 *place(const struct exec_surface *s, struct spot p, u32 off, u32 bytes
 	return s->base + z * s->slice + y * s->pitch + x * bytes;
 }
 
-static u32 least(u32 a, u32 b)
-{
-	return a < b ? a : b;
-}
-
 /* Moves a lane's bytes from or to @buf. Returns nonzero if it recorded a fault. */
 static int move(struct warp *w, const struct insn *in, u32 l, const struct exec_surface *s,
 		bool write, u8 buf[MAX_BYTES])
 {
-	u32 all = in->n * in->size, piece = least(all, s->element);
+	u32 bytes = in->n * in->size;
 	struct spot p = spot_of(w, in, l);
+	u8 *at = place(s, p, bytes, in->mode & MODE_CLAMP);
 
-	if (p.x & (piece - 1))
+	if (p.x & (bytes - 1))
 		return exec_fault(w, EXEC_MISALIGNED, in, l, (u32)p.x);
-	for (u32 off = 0; off < all; off += piece) {
-		u8 *at = place(s, p, off, piece, in->mode & MODE_CLAMP);
-
-		if (!at && !(in->mode & MODE_ZERO))
-			return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, (u32)p.x);
-		if (at && write)
-			memcpy(at, buf + off, piece);
-		else if (at)
-			memcpy(buf + off, at, piece);
-	}
+	/* Clamped, a row that is too short for a single piece has none. */
+	if (!at && !(in->mode & (MODE_ZERO | MODE_CLAMP)))
+		return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, (u32)p.x);
+	if (at && write)
+		memcpy(at, buf, bytes);
+	else if (at)
+		memcpy(buf, at, bytes);
 	return 0;
 }
 

@@ -220,8 +220,7 @@ static bool surface(void *ctx, uint64_t handle, struct exec_surface *out)
 {
 	(void)ctx, (void)handle;
 	*out = (struct exec_surface){ .base = memory, .width = 16, .rows = 4, .planes = 4,
-				      .pitch = 16, .slice = 64, .element = 1 << rnd() % 5,
-				      .layered = rnd() % 2 };
+				      .pitch = 16, .slice = 64, .layered = rnd() % 2 };
 	return true;
 }
 

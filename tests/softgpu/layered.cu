@@ -40,6 +40,13 @@ __device__ float sum_of_pair(cudaSurfaceObject_t s, int x, int y, int layer)
 	return v.x + 100 * v.y;
 }
 
+__device__ float sum_of_nearest(cudaSurfaceObject_t s, int x, int y, int layer)
+{
+	float2 v = surf2DLayeredread<float2>(s, x, y, layer, cudaBoundaryModeClamp);
+
+	return v.x + 100 * v.y;
+}
+
 LOAD(load_line, surf1Dread<float>, s, x)
 LOAD(load_image, surf2Dread<float>, s, x, y)
 LOAD(load_box, surf3Dread<float>, s, x, y, z)
@@ -50,6 +57,7 @@ LOAD(load_zeros, surf2DLayeredread<float>, s, x, y, a.layer, cudaBoundaryModeZer
 LOAD(load_cube, surfCubemapread<float>, s, x, y, a.layer)
 LOAD(load_cube_layers, surfCubemapLayeredread<float>, s, x, y, a.layer)
 LOAD(load_pair, sum_of_pair, s, x, y, a.layer)
+LOAD(load_nearest_pair, sum_of_nearest, s, x, y, a.layer)
 LOAD(load_between, surf2DLayeredread<float>, s, x + 2, y, a.layer, cudaBoundaryModeZero)
 
 #define STORE(name, call, ...) \

@@ -389,8 +389,12 @@ static void outside(void)
 	   all[0] == 0, "clamped_stores_hit_the_nearest_texel");
 	ok(!run("store_zeros", s, 2) && !copy(a, all, 0, 0, 3) && all[7] == 100 && all[32] == 101 &&
 	   all[0] == 0, "stores_outside_are_dropped_if_asked");
-	at[0] = (struct at){ 1, 0, 0, 0 };
-	ok(!run("load_pair", s, 1) && out[0] == 201, "an_element_is_enough_alignment");
+	at[0] = (struct at){ 2, 0, 0, 0 };
+	ok(!run("load_pair", s, 1) && out[0] == 302, "two_elements_are_loaded_at_once");
+	cuArrayDestroy(a);
+	a = array(3, 1, 1, CUDA_ARRAY3D_LAYERED);
+	ok(!run("load_nearest_pair", surface(a), 1) && out[0] == 100,
+	   "half_a_pair_at_the_end_of_a_row_is_outside");
 	cuArrayDestroy(a);
 }
 
@@ -470,10 +474,11 @@ static void faults(void)
 	ok(leaves(wild, "store_image_layers", SURFACE, (struct at){ 0, 0, 0, 3 }) &&
 	   leaves(wild, "store_image_layers", SURFACE, (struct at){ 0, 0, 0, -1 }),
 	   "a_store_to_no_layer_is_an_illegal_address");
-	ok(leaves(CUDA_ERROR_MISALIGNED_ADDRESS, "load_between", SURFACE, inside),
-	   "bytes_of_two_elements_are_misaligned");
+	ok(leaves(CUDA_ERROR_MISALIGNED_ADDRESS, "load_between", SURFACE, inside) &&
+	   leaves(CUDA_ERROR_MISALIGNED_ADDRESS, "load_pair", SURFACE, (struct at){ 1, 0, 0, 0 }),
+	   "an_access_is_aligned_to_its_own_size");
 	ok(leaves(wild, "load_image_layers", GONE, inside), "a_destroyed_array_is_not_reached");
-	/* A GPU gives some texel of the first layer. */
+	/* A GPU gives some texel, for these and for the next ones. */
 	ok(leaves(wild, "image", OF_LAYERS, inside) &&
 	   leaves(wild, "image_layers", OF_IMAGE, inside) &&
 	   leaves(wild, "image_layers", OF_CUBE, inside) &&
@@ -493,7 +498,7 @@ int main(int argc, char **argv)
 		printf("1..0 # SKIP no nvcc when this was built\n");
 		return 0;
 	}
-	tap_plan(38);
+	tap_plan(39);
 	faults();
 	ok(start(), "the_kernels_load");
 	layers();
