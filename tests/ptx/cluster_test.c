@@ -286,6 +286,10 @@ static void barriers(void)
 	ok(good && out[0][0] == 500 && out[419][0] == 500, "one_barrier_serves_many_rounds");
 }
 
+#define LOCAL \
+	".entry k(.param .u64 out) { .local .align 4 .b8 l[262144]; .reg .b32 %r;\n" \
+	"mov.u32 %r, 1; st.local.u32 [l], %r; ret; }\n"
+
 static void shapes(void)
 {
 	ok(body(HEAD TAIL, 32, 1, 16) == EXEC_OK && body(HEAD TAIL, 34, 1, 17) == EXEC_BAD_LAUNCH,
@@ -298,6 +302,8 @@ static void shapes(void)
 	   EXEC_BAD_LAUNCH &&
 	   body(".entry k(.param .u64 out) .explicitcluster { ret; }", 4, 1, 1) == EXEC_OK,
 	   "a_kernel_demands_a_shape");
+	ok(body(LOCAL, 4, 32, 2) == EXEC_OK && body(LOCAL, 16, 1024, 16) == EXEC_BAD_LAUNCH,
+	   "blocks_that_are_there_at_once_share_1_GiB");
 	ok(load_status(".version 9.0\n.target sm_90\n.address_size 64\n"
 		       ".entry k() .reqnctapercluster 2, 0 { ret; }") == PTX_ERR_SYNTAX,
 	   "an_empty_shape_does_not_load");
