@@ -163,6 +163,17 @@ static enum run do_brx(struct warp *w, struct group *g, const struct insn *in,
 	return RUN_PICK;
 }
 
+/* Lanes that were told to wait will ask again, so the warp's turn is over. */
+static enum run do_poll(struct warp *w, struct group *g, const struct insn *in, uint32_t mask)
+{
+	g->pc++;
+	if (in->fn(w, in, mask))
+		return RUN_FAULT;
+	if (mask & ~*(const uint32_t *)dst(w, in->d))
+		w->m->budget = 0;
+	return RUN_PICK;
+}
+
 static enum run do_ctl(struct warp *w, struct group *g, const struct insn *in,
 		       uint32_t mask)
 {
@@ -188,6 +199,10 @@ static enum run do_ctl(struct warp *w, struct group *g, const struct insn *in,
 		return exec_sync(w, g, in, mask);
 	case CTL_MATRIX:
 		return exec_matrix(w, g, in, mask);
+	case CTL_WARPGROUP:
+		return exec_warpgroup(w, g, in, mask);
+	case CTL_POLL:
+		return do_poll(w, g, in, mask);
 	case CTL_YIELD:
 		g->pc++;
 		w->m->budget = 0;

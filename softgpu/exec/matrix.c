@@ -11,12 +11,7 @@
 #include <string.h>
 
 #include "access.h"
-#include "fp.h"
-#include "soft.h"
-
-#define ROWS	16	/* of A, C and D */
-#define COLUMNS	8	/* of B, C and D */
-#define MAX_K	32
+#include "product.h"
 
 /* Registers of the operands: those of D, A, B and C, one after the other. */
 static const int32_t *registers(const struct warp *w, const struct insn *in)
@@ -24,38 +19,7 @@ static const int32_t *registers(const struct warp *w, const struct insn *in)
 	return w->m->img->vecs + in->vec;
 }
 
-/* ---- elements ---- */
-
-/* Shifts the bits, then scales to correct the exponent's smaller bias. */
-static inline float of_f16(u16 h)
-{
-	u32 em = (u32)(h & 0x7fff) << 13;
-	u32 v = f32_bits(bits_f32(em) * 0x1p112f);
-
-	v = em >= 0x0f800000 ? em | 0x7f800000 : v;
-	return bits_f32(v | (u32)(h & 0x8000) << 16);
-}
-
-static inline float of_bf16(u16 h)
-{
-	return bits_f32((u32)h << 16);
-}
-
-/* Thirteen bits of a tf32 do not count. */
-static inline float of_tf32(u32 v)
-{
-	return bits_f32(v & 0xffffe000);
-}
-
-typedef float of_half(u16 h);
-
 /* ---- sums in f32 ---- */
-
-struct product {
-	float a[ROWS][MAX_K];
-	float b[MAX_K][COLUMNS];
-	float d[ROWS][COLUMNS];
-};
 
 static void load_c(struct warp *w, const int32_t *c, u32 mask, struct product *p)
 {
@@ -73,19 +37,6 @@ static void store_d(struct warp *w, const int32_t *d, u32 mask, const struct pro
 		float *r = dst(w, d[i]);
 
 		EACH_ACTIVE r[l] = canon32(p->d[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2]);
-	}
-}
-
-static void multiply(struct product *p, int depth)
-{
-	for (int i = 0; i < ROWS; i++) {
-		float sum[COLUMNS];
-
-		memcpy(sum, p->d[i], sizeof(sum));
-		for (int k = 0; k < depth; k++)
-			for (int j = 0; j < COLUMNS; j++)
-				sum[j] += p->a[i][k] * p->b[k][j];
-		memcpy(p->d[i], sum, sizeof(sum));
 	}
 }
 
@@ -165,11 +116,6 @@ static void load_c_pairs(struct warp *w, const int32_t *c, u32 mask, struct prod
 	}
 }
 
-static u32 to_f16(float f)
-{
-	return soft_pack(soft_from_double(f), &fmt_f16, MODE_RN);
-}
-
 static void store_d_pairs(struct warp *w, const int32_t *d, u32 mask, const struct product *p)
 {
 	for (int i = 0; i < 2; i++) {
@@ -239,7 +185,153 @@ DEFINE(mma_tf32_k4)
 	return mma_tf32(w, in, mask, 4);
 }
 
-/* ---- ldmatrix ---- */
+/* ---- elements of a byte: integers, e4m3, e5m2 ---- */
+
+/* Registers have four elements: those of A change the row first, then sixteen places of k. */
+static inline void load_bytes(struct warp *w, const struct insn *in, u32 mask, u32 rows,
+			      u32 depth, struct product *p)
+{
+	const int32_t *a = registers(w, in) + (in->n == EL_F16 ? rows / 8 : rows / 4);
+	u32 groups = rows / 8, na = groups * depth / 16;
+
+	for (u32 i = 0; i < na + depth / 16; i++) {
+		const u32 *r = src(w, a[i]);
+
+		for (u32 l = 0; l < WARP_LANES; l++) {
+			u32 x = mask & lane_bit[l] ? r[l] : 0, k = l % 4 * 4;
+
+			if (i < na)
+				take_elements(in->sub, &x, sizeof(x), &p->a[l / 4 + i % groups * 8]
+					      [k + i / groups * 16], 1);
+			else
+				take_elements(in->sub2, &x, sizeof(x),
+					      &p->b[k + (i - na) * 16][l / 4], COLUMNS);
+		}
+	}
+}
+
+/* All of C is read before any of D is written, since they may share registers. */
+static void store_integers(struct warp *w, const struct insn *in, u32 mask, u32 n,
+			   const int32_t *c, const struct product *p)
+{
+	const int32_t *v = registers(w, in);
+	u32 sum[4][WARP_LANES];
+
+	for (u32 i = 0; i < n; i++) {
+		const u32 *r = src(w, c[i]);
+
+		EACH_ACTIVE sum[i][l] = add_integer(r[l], p->d[l / 4 + i / 2 * 8]
+						    [l % 4 * 2 + i % 2], in->mode & MODE_SATFINITE);
+	}
+	for (u32 i = 0; i < n; i++) {
+		u32 *r = dst(w, v[i]);
+
+		EACH_ACTIVE r[l] = sum[i][l];
+	}
+}
+
+/* insn.n is the type of the sums. Sums of integers are added to C at the end. */
+static inline int mma_bytes(struct warp *w, const struct insn *in, u32 mask, u32 rows, u32 depth)
+{
+	const int32_t *v = registers(w, in), *c;
+	struct product p = { 0 };
+
+	c = v + (in->n == EL_F16 ? rows / 8 : rows / 4) + (rows / 8 + 1) * depth / 16;
+	load_bytes(w, in, mask, rows, depth, &p);
+	if (in->n == EL_F32)
+		load_c(w, c, mask, &p);
+	else if (in->n == EL_F16)
+		load_c_pairs(w, c, mask, &p);
+	multiply(&p, depth);
+	if (in->n == EL_F32)
+		store_d(w, v, mask, &p);
+	else if (in->n == EL_F16)
+		store_d_pairs(w, v, mask, &p);
+	else
+		store_integers(w, in, mask, rows / 4, c, &p);
+	return 0;
+}
+
+DEFINE(mma_bytes_k32)
+{
+	return mma_bytes(w, in, mask, 16, 32);
+}
+
+DEFINE(mma_bytes_k16)
+{
+	return mma_bytes(w, in, mask, 16, 16);
+}
+
+DEFINE(mma_bytes_m8_k16)
+{
+	return mma_bytes(w, in, mask, 8, 16);
+}
+
+/* ---- f64 ---- */
+
+#define MAX_K_F64	16
+
+/* Each product and its sum are rounded once. Registers change the row first, then k. */
+static inline int mma_f64(struct warp *w, const struct insn *in, u32 mask, u32 rows, u32 depth)
+{
+	double a[ROWS][MAX_K_F64], b[MAX_K_F64][COLUMNS];
+	u32 groups = rows / 8, nd = rows / 4, na = groups * depth / 4;
+	const int32_t *v = registers(w, in), *va = v + nd, *vc = va + na + depth / 4;
+	double sums[4][WARP_LANES];
+
+	for (u32 i = 0; i < na + depth / 4; i++) {
+		const double *r = src(w, va[i]);
+
+		for (u32 l = 0; l < WARP_LANES; l++) {
+			double x = mask & lane_bit[l] ? r[l] : 0;
+
+			if (i < na)
+				a[l / 4 + i % groups * 8][l % 4 + i / groups * 4] = x;
+			else
+				b[l % 4 + (i - na) * 4][l / 4] = x;
+		}
+	}
+	for (u32 i = 0; i < nd; i++) {
+		const double *c = src(w, vc[i]);
+
+		EACH_ACTIVE {
+			u32 row = l / 4 + i / 2 * 8, column = l % 4 * 2 + i % 2;
+			double sum = c[l];
+
+			for (u32 k = 0; k < depth; k++)
+				sum = fma(a[row][k], b[k][column], sum);
+			sums[i][l] = sum;
+		}
+	}
+	for (u32 i = 0; i < nd; i++) {
+		double *d = dst(w, v[i]);
+
+		EACH_ACTIVE d[l] = sums[i][l];
+	}
+	return 0;
+}
+
+DEFINE(mma_f64_m8_k4)
+{
+	return mma_f64(w, in, mask, 8, 4);
+}
+
+DEFINE(mma_f64_k4)
+{
+	return mma_f64(w, in, mask, 16, 4);
+}
+
+DEFINE(mma_f64_k8)
+{
+	return mma_f64(w, in, mask, 16, 8);
+}
+
+DEFINE(mma_f64_k16)
+{
+	return mma_f64(w, in, mask, 16, 16);
+}
+
+/* ---- ldmatrix, stmatrix, movmatrix ---- */
 
 #define MATRIX_LANES	8	/* that have the addresses of one matrix's rows */
 
@@ -270,5 +362,47 @@ DEFINE(ldmatrix)
 					 of[x][y] | (u32)of[x][y + 1] << 16;
 		}
 	}
+	return 0;
+}
+
+/* Does the reverse: rows of matrices whose pairs the lanes have go to shared memory. */
+DEFINE(stmatrix)
+{
+	u32 givers = in->n == 4 ? WARP_FULL : (1u << (MATRIX_LANES * in->n)) - 1;
+	const int32_t *v = registers(w, in);
+	u16 row[WARP_LANES][8] = { { 0 } };
+	struct access ac;
+
+	givers &= mask;
+	if (givers && OP(access_resolve)(w, in, givers, sizeof(row[0]), true, &ac))
+		return 1;
+	for (int i = 0; i < in->n; i++) {
+		u16 (*of)[8] = row + MATRIX_LANES * i;
+		const u32 *s = src(w, v[i]);
+
+		EACH_ACTIVE {
+			u32 x = l / 4, y = l % 4 * 2;
+
+			*(in->sub ? &of[y][x] : &of[x][y]) = s[l];
+			*(in->sub ? &of[y + 1][x] : &of[x][y + 1]) = s[l] >> 16;
+		}
+	}
+	for (u32 m = givers; m; m &= m - 1)
+		memcpy(access_at(&ac, __builtin_ctz(m)), row[__builtin_ctz(m)], sizeof(row[0]));
+	return 0;
+}
+
+/* Transposes a matrix of 8 rows of 8, of which each lane has a pair. */
+DEFINE(movmatrix)
+{
+	const u32 *s = src(w, in->a);
+	u16 row[8][8] = { { 0 } };
+	u32 *d = dst(w, in->d);
+
+	EACH_ACTIVE {
+		row[l / 4][l % 4 * 2] = s[l];
+		row[l / 4][l % 4 * 2 + 1] = s[l] >> 16;
+	}
+	EACH_ACTIVE d[l] = row[l % 4 * 2][l / 4] | (u32)row[l % 4 * 2 + 1][l / 4] << 16;
 	return 0;
 }

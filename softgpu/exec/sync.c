@@ -258,17 +258,50 @@ static bool retry_matrix(struct warp *w)
 	return true;
 }
 
-enum run exec_matrix(struct warp *w, struct group *g, const struct insn *in,
-		     uint32_t mask)
+/* Lets @g wait until all living lanes of the warp are at its instruction. */
+static enum run wait_for_lanes(struct warp *w, struct group *g, uint32_t mask)
 {
-	if (mask == w->live) {
-		g->pc++;
-		return in->fn(w, in, mask) ? RUN_FAULT : RUN_PICK;
-	}
 	group_keep(w, g, mask);
 	g->state = GROUP_MATRIX;
 	retry_matrix(w);
 	return RUN_PICK;
+}
+
+enum run exec_matrix(struct warp *w, struct group *g, const struct insn *in,
+		     uint32_t mask)
+{
+	if (mask != w->live)
+		return wait_for_lanes(w, g, mask);
+	g->pc++;
+	return in->fn(w, in, mask) ? RUN_FAULT : RUN_PICK;
+}
+
+#define WARPGROUP	4	/* warps */
+
+/* A warp that has lost lanes cannot take part: PTX wants all of them. */
+static bool waits_at(const struct warp *w, uint32_t pc)
+{
+	return w->live == WARP_FULL && w->g[0].state == GROUP_WARPGROUP && w->g[0].pc == pc;
+}
+
+enum run exec_warpgroup(struct warp *w, struct group *g, const struct insn *in, uint32_t mask)
+{
+	struct warp *first = w->cta->warps + w->index / WARPGROUP * WARPGROUP;
+	uint32_t pc = g->pc;
+
+	if (mask != w->live)
+		return wait_for_lanes(w, g, mask);
+	g->state = GROUP_WARPGROUP;
+	if (first->index + WARPGROUP > w->cta->nwarps)
+		return RUN_PICK;
+	for (uint32_t i = 0; i < WARPGROUP; i++)
+		if (!waits_at(first + i, pc))
+			return RUN_PICK;
+	for (uint32_t i = 0; i < WARPGROUP; i++) {
+		first[i].g[0].state = GROUP_READY;
+		first[i].g[0].pc++;
+	}
+	return in->fn(first, in, mask) ? RUN_FAULT : RUN_PICK;
 }
 
 bool exec_sync_retry(struct warp *w)

@@ -16,6 +16,7 @@ enum group_state {
 	GROUP_SYNC,	/* waits for other lanes of its member mask */
 	GROUP_MATRIX,	/* waits for all other lanes at this instruction */
 	GROUP_CLUSTER,	/* waits at the barrier of the cluster */
+	GROUP_WARPGROUP, /* waits for the other warps of the warpgroup at this instruction */
 };
 
 struct group {
@@ -205,6 +206,8 @@ enum run exec_sync(struct warp *w, struct group *g, const struct insn *in,
 /* Runs an instruction of a matrix for all living lanes at once. */
 enum run exec_matrix(struct warp *w, struct group *g, const struct insn *in,
 		     uint32_t mask);
+/* Does the same for the four warps of a warpgroup. */
+enum run exec_warpgroup(struct warp *w, struct group *g, const struct insn *in, uint32_t mask);
 /* Call this after lanes have exited: a waiting group may be complete now. */
 bool exec_sync_retry(struct warp *w);
 

@@ -437,8 +437,7 @@ void emit_isspacep(struct ptx_ctx *c, const struct ptx_form *f,
 
 DECLARE_HANDLER(cp_async);
 
-/* Puts the whole address into one register. */
-static void addr_to_reg(struct ptx_ctx *c, struct opnd *o, enum mem_space sp)
+void addr_to_reg(struct ptx_ctx *c, struct opnd *o, enum mem_space sp)
 {
 	static const struct attr none;
 	struct address a = addr_prepare(c, o, sp);
@@ -513,7 +512,28 @@ void emit_ldmatrix(struct ptx_ctx *c, const struct ptx_form *f, const struct att
 	cur(c)->n = n;
 	cur(c)->sub = at->sub;
 	addr_emit(c, REF_A, &op[1], &a);
-	matrix_results(c, el, n, cur(c)->vec);
+	matrix_results(c, el, n, cur(c)->vec, RC_32);
+}
+
+void emit_stmatrix(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
+		   struct opnd *op, uint32_t nops)
+{
+	uint32_t n = f->sig[1] - '0';
+	struct address a;
+	struct opnd *el;
+
+	want_nops(c, nops, 2, 2);
+	el = matrix_elements(c, &op[1], n);
+	for (uint32_t i = 0; i < n; i++)
+		opnd_prepare(c, &el[i], RC_32);
+	a = addr_prepare(c, &op[0], attr_space(at));
+	vec_add(c, &c->vecs, sizeof(int32_t), n);
+	matrix_new(c, f->fn[ptx_isa()]);
+	cur(c)->vec = c->vecs.n - n;
+	cur(c)->n = n;
+	cur(c)->sub = at->sub;
+	addr_emit(c, REF_A, &op[0], &a);
+	matrix_sources(c, el, n, cur(c)->vec, 'i');
 }
 
 void emit_fence(struct ptx_ctx *c, const struct ptx_form *f,

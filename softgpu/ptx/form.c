@@ -18,6 +18,14 @@ static const struct ptx_form forms[] = {
 
 #define NFORMS (sizeof(forms) / sizeof(forms[0]))
 
+/* The shapes of wgmma for one depth. */
+#define N4(k, a, b, c, d) \
+	"m64n" #a k "|m64n" #b k "|m64n" #c k "|m64n" #d k
+#define WGMMA_SHAPES(k) \
+	N4(k, 8, 16, 24, 32) "|" N4(k, 40, 48, 56, 64) "|" N4(k, 72, 80, 88, 96) "|" \
+	N4(k, 104, 112, 120, 128) "|" N4(k, 136, 144, 152, 160) "|" \
+	N4(k, 168, 176, 184, 192) "|" N4(k, 200, 208, 216, 224) "|" N4(k, 232, 240, 248, 256)
+
 /* Named sets of the patterns; the optional ones may be absent. */
 static const struct {
 	const char *name, *alts;
@@ -43,6 +51,12 @@ static const struct {
 	{ "sem", "relaxed|acquire|release|acq_rel", true },
 	{ "scope", "cta|cluster|gpu|sys", true },
 	{ "cop", "ca|cg|cs|lu|cv|wb|wt", true },
+	{ "wgk8", WGMMA_SHAPES("k8"), false },
+	{ "wgk16", WGMMA_SHAPES("k16"), false },
+	{ "wgk32", WGMMA_SHAPES("k32"), false },
+	{ "wgs32", "m64n8k32|m64n16k32|m64n24k32|m64n32k32|m64n48k32|m64n64k32|m64n80k32|"
+	  "m64n96k32|m64n112k32|m64n128k32|m64n144k32|m64n160k32|m64n176k32|m64n192k32|"
+	  "m64n208k32|m64n224k32|m64n240k32|m64n256k32", false },
 	{ "l2prio", "L2::evict_last|L2::evict_normal|L2::evict_first|"
 	  "L2::evict_unchanged", false },
 };

@@ -123,6 +123,8 @@ enum insn_ctl {
 	CTL_CLUSTER,		/* barrier of the cluster; sub = enum bar_op */
 	CTL_SYNC,		/* needs all lanes of a member mask */
 	CTL_MATRIX,		/* needs all lanes of the warp; insn.fn runs it */
+	CTL_WARPGROUP,		/* needs all lanes of four warps; insn.fn runs it */
+	CTL_POLL,		/* insn.fn answers; where it is no, other warps run first */
 	CTL_TRAP,
 	CTL_YIELD,		/* nanosleep: lets other warps run */
 };
@@ -145,6 +147,30 @@ enum insn_mode {
 	MODE_INTEGRAL = 0x400,	/* the rounding is to an integral value */
 	MODE_CLAMP = 0x800,	/* of a shift: 32 is the most, else five bits count */
 	MODE_ZERO = 0x1000,	/* of a surface: outside there are zeros, else a fault */
+};
+
+/* Types of the elements of matrices (insn.sub and insn.sub2 for those of A and B). */
+enum matrix_element {
+	EL_NONE, EL_F16, EL_BF16, EL_TF32, EL_E4M3, EL_E5M2, EL_S8, EL_U8, EL_F32, EL_F64, EL_S32,
+};
+
+/* What is done to an mbarrier (insn.sub). */
+enum mbar_change {
+	MBAR_ARRIVE = 1,
+	MBAR_DROP = 2,		/* the arrivals leave the phases to come, too */
+	MBAR_KEEP = 4,		/* the phase must not become complete */
+	MBAR_EXPECT = 8,	/* more bytes are pending */
+	MBAR_COMPLETE = 16,	/* fewer bytes are pending */
+};
+
+/* insn.mode of wgmma. */
+enum wgmma_mode {
+	WGMMA_A_REGS = 1,	/* A is in registers, not in shared memory */
+	WGMMA_NEGATE = 2,	/* one of A and B is negated */
+	WGMMA_TRANS_A = 4,	/* A is stored column after column */
+	WGMMA_TRANS_B = 8,	/* B is stored row after row */
+	WGMMA_F16 = 16,		/* the sums are f16 */
+	WGMMA_S32 = 32,		/* the sums are s32 */
 };
 
 enum mem_space {

@@ -105,7 +105,8 @@ enum opnd_kind {
 };
 
 #define MAX_OPERANDS	8
-#define MAX_VEC		8
+#define MAX_VEC		128	/* registers of the sums of a wgmma */
+#define VEC_POOL	(MAX_VEC + 32)	/* of all vectors of an instruction */
 
 struct opnd {
 	enum opnd_kind kind;
@@ -262,7 +263,7 @@ struct ptx_ctx {
 	struct opnd *guard;
 	struct str opcode;
 	uint32_t line;
-	struct opnd vec_pool[4 * MAX_VEC];
+	struct opnd vec_pool[VEC_POOL];
 	uint32_t vec_used;
 	bool at_leader;
 };
@@ -373,12 +374,26 @@ char mem_sig(enum ptx_type t);
 void mem_value(struct ptx_ctx *c, struct opnd *el, uint32_t at, enum reg_class rc, char sig);
 void mem_result(struct ptx_ctx *c, const struct opnd *o, uint32_t at, enum reg_class rc);
 
-/* emit_matrix.c: starts an instruction that all lanes of a warp run together. */
+/*
+ * emit_matrix.c: reads the types of the elements of D, A, B and C out of the opcode, as far as it
+ * names them.
+ */
+void matrix_types(struct str opcode, enum matrix_element t[4]);
+/* Starts an instruction that all lanes of a warp run together. */
 void matrix_new(struct ptx_ctx *c, exec_fn *fn);
 /* Returns the @n elements of an operand: a vector, or one register without braces. */
 struct opnd *matrix_elements(struct ptx_ctx *c, struct opnd *o, uint32_t n);
 /* Makes @n registers results, in the list of operands from @at on. */
-void matrix_results(struct ptx_ctx *c, struct opnd *el, uint32_t n, uint32_t at);
+void matrix_results(struct ptx_ctx *c, struct opnd *el, uint32_t n, uint32_t at,
+		    enum reg_class rc);
+/* Makes @n registers or numbers sources. opnd_prepare() has seen them. @sig is as in emit.c. */
+void matrix_sources(struct ptx_ctx *c, struct opnd *el, uint32_t n, uint32_t at, char sig);
+
+/*
+ * emit_mem.c: puts the whole address of an operand in brackets into one register of 64 bits, which
+ * becomes the operand. That of shared memory is relative to its window.
+ */
+void addr_to_reg(struct ptx_ctx *c, struct opnd *o, enum mem_space sp);
 
 /* regs.c: liveness and places for the registers of one function. */
 void regs_assign(struct ptx_ctx *c, uint32_t first, uint32_t end);

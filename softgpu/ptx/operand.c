@@ -106,7 +106,7 @@ static struct opnd *pool_get(struct ptx_ctx *c, uint32_t n)
 {
 	struct opnd *o = &c->vec_pool[c->vec_used];
 
-	if (c->vec_used + n > 4 * MAX_VEC)
+	if (c->vec_used + n > VEC_POOL)
 		syntax_error(c, "too many vector elements");
 	c->vec_used += n;
 	memset(o, 0, n * sizeof(*o));
@@ -116,13 +116,15 @@ static struct opnd *pool_get(struct ptx_ctx *c, uint32_t n)
 static void parse_vector(struct ptx_ctx *c, struct opnd *o)
 {
 	o->kind = O_VEC;
-	o->vec = pool_get(c, MAX_VEC);
+	o->vec = pool_get(c, 0);
 	do {
 		if (o->nvec == MAX_VEC)
 			syntax_error(c, "too many vector elements");
 		if (is_punct(c, '{') || is_punct(c, '['))
 			syntax_error(c, "register or number expected");
-		parse_operand(c, &o->vec[o->nvec++]);
+		/* No element takes from the pool itself, so all lie side by side. */
+		parse_operand(c, pool_get(c, 1));
+		o->nvec++;
 	} while (take_punct(c, ','));
 	want_punct(c, '}');
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test promises that softgpu/ptx/PTX.md lists exactly the instruction forms that
+ * The test promises that softgpu/ptx/FORMS.md lists exactly the instruction forms that
  * softgpu runs. "forms.t --print" writes the list for it.
  */
 #include "harness.h"
@@ -38,13 +38,13 @@ static void show_difference(const char *doc, const char *forms)
 		size_t n = strcspn(forms, "\n") + 1;
 
 		if (strncmp(doc, forms, n)) {
-			diag("PTX.md lacks: %.*s", (int)n - 1, forms);
+			diag("FORMS.md lacks: %.*s", (int)n - 1, forms);
 			return;
 		}
 		doc += n;
 		forms += n;
 	}
-	diag("PTX.md has more: %.40s", doc);
+	diag("FORMS.md has more: %.40s", doc);
 }
 
 int main(int argc, char **argv)
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 		fputs(forms, stdout);
 		return 0;
 	}
-	snprintf(path, sizeof(path), "%s/softgpu/ptx/PTX.md", top ? top : TOP);
+	snprintf(path, sizeof(path), "%s/softgpu/ptx/FORMS.md", top ? top : TOP);
 	doc = slurp(path);
 	at = strstr(doc, "```text\n");
 	end = at ? strstr(at + 8, "```") : NULL;

@@ -41,19 +41,18 @@ static void unsupported(const char *insn, const char *opcode)
 
 static void refused(void)
 {
-	unsupported("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
+	unsupported("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 "
 		    "{%fd1, %fd2}, {%fd3}, {%fd4}, {%fd1, %fd2};",
-		    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
+		    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32");
 	unsupported("tex.level.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [t, {%f1,%f2}], %f3;",
 		    "tex.level.2d.v4.f32.f32");
 	unsupported("sust.p.2d.b32.trap [%x1, {%r1,%r2}], {%r3};", "sust.p.2d.b32.trap");
-	unsupported("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned");
-	unsupported("mbarrier.init.shared::cta.b64 [%x1], %r1;",
-		    "mbarrier.init.shared::cta.b64");
+	unsupported("tcgen05.wait::ld.sync.aligned;", "tcgen05.wait::ld.sync.aligned");
 	unsupported("atom.global.add.v2.f32 {%f1,%f2}, [%x1], {%f1,%f2};",
 		    "atom.global.add.v2.f32");
-	unsupported("cp.async.bulk.commit_group;",
-		    "cp.async.bulk.commit_group");
+	unsupported("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "
+		    "[%r1], [%r2], 16, [%r3];",
+		    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes");
 	unsupported("add.s128 %r1, %r1, %r1;", "add.s128");
 	unsupported("vadd2.u32.u32.u32 %r1, %r2, %r3, %r4;",
 		    "vadd2.u32.u32.u32");
