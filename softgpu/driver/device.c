@@ -337,7 +337,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which,
 		*value = capability.major;
 	if (which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
 		*value = capability.minor;
-	if (which == CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)
+	if (which == CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH ||
+	    which == CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED)
 		*value = capability.major >= 9;
 	return sgpu_leave(CUDA_SUCCESS);
 }

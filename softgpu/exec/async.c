@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "mbar.h"
 
 #define COUNT_BITS	20
 #define MAX_COUNT	((1u << COUNT_BITS) - 1)
@@ -184,8 +185,7 @@ static u8 *bulk_place(struct warp *w, const struct insn *in, u32 l, u64 addr, u6
 	return p;
 }
 
-/* Reports @size bytes to the mbarrier at a shared address. Returns nonzero after a fault. */
-static int complete_tx(struct warp *w, const struct insn *in, u32 l, u64 addr, u32 size)
+int OP(mbar_complete)(struct warp *w, const struct insn *in, u32 l, u64 addr, u32 size)
 {
 	u64 *p = (u64 *)exec_generic(w, l, WIN_SHARED + addr, sizeof(u64), true);
 	struct mbarrier b;
@@ -219,7 +219,7 @@ DEFINE(bulk_copy)
 		if (!s)
 			return 1;
 		memmove(d, s, size[l]);
-		if (bar && complete_tx(w, in, l, bar[l], size[l]))
+		if (bar && OP(mbar_complete)(w, in, l, bar[l], size[l]))
 			return 1;
 	}
 	return 0;

@@ -4,7 +4,7 @@
 # are EXEC_OBJ and PTX_OBJ. The handlers are compiled twice: for any x86-64, and for AVX2
 # with FMA.
 EXEC_SRC := barrier call cluster group pool print run sync
-EXEC_OPS := async atom bits cvt float half int matrix mem setp shared sreg surf tex wgmma
+EXEC_OPS := async atom bits cvt float half int matrix mem setp shared sreg surf tensor tex wgmma
 
 # Floating point must be exact: no contraction and no reassociation. The relaxed flags only
 # say that no code reads errno or exception flags.

@@ -99,3 +99,47 @@ void emit_bulk(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *a
 	if (load)
 		emit_src(c, REF_E, &op[3], RC_64, 'l');
 }
+
+/* Splits "[map, {coordinates}]". Returns the coordinates, whose number the opcode says. */
+static struct opnd *tensor_coordinates(struct ptx_ctx *c, struct opnd *o, uint32_t n)
+{
+	struct opnd *x = o->kind == O_ADDR ? o->vec : NULL;
+
+	if (!x || x->kind != O_VEC || x->nvec != n)
+		bad_operand(c, "wrong number of coordinates");
+	o->vec = NULL;
+	addr_to_reg(c, o, SP_GENERIC);
+	for (uint32_t i = 0; i < n; i++)
+		opnd_prepare(c, &x->vec[i], RC_32);
+	return x->vec;
+}
+
+/*
+ * cp.async.bulk.tensor [to], [map, coordinates], [mbarrier], or [map, coordinates], [from]. The
+ * list has the coordinates.
+ */
+void emit_tensor(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
+		 struct opnd *op, uint32_t nops)
+{
+	bool load = f->sig[0] == 's';
+	uint32_t n = f->sig[1] - '0', want = load ? 3 : 2;
+	struct opnd *map = load ? &op[1] : &op[0], *place = load ? &op[0] : &op[1], *x;
+
+	want_nops(c, nops, want + at->hint, want + at->hint);
+	if (place->kind == O_ADDR && place->vec)
+		bad_operand(c, "coordinates where none belong");
+	x = tensor_coordinates(c, map, n);
+	addr_to_reg(c, place, SP_SHARED);
+	if (load)
+		addr_to_reg(c, &op[2], SP_SHARED);
+	vec_add(c, &c->vecs, sizeof(int32_t), n);
+	insn_new(c, f->fn[ptx_isa()]);
+	cur(c)->vec = c->vecs.n - n;
+	cur(c)->n = n;
+	cur(c)->sub = load;
+	matrix_sources(c, x, n, cur(c)->vec, 'i');
+	emit_src(c, REF_A, map, RC_64, 'l');
+	emit_src(c, REF_B, place, RC_64, 'l');
+	if (load)
+		emit_src(c, REF_C, &op[2], RC_64, 'l');
+}

@@ -140,12 +140,16 @@ static int64_t parse_offset(struct ptx_ctx *c)
 	return minus ? -(uint64_t)o.imm : (uint64_t)o.imm;
 }
 
-/* A texture or a surface has its coordinates in the same brackets. */
-static bool has_coordinates(const struct ptx_ctx *c)
+static bool starts(struct str s, const char *with)
 {
-	return c->opcode.n > 5 &&
-	       (!memcmp(c->opcode.p, "tex.", 4) || !memcmp(c->opcode.p, "suld.", 5) ||
-		!memcmp(c->opcode.p, "sust.", 5));
+	return s.n > strlen(with) && !memcmp(s.p, with, strlen(with));
+}
+
+/* A texture or a surface has its coordinates in the same brackets, and so has the map of a tensor. */
+static bool has_coordinates(struct ptx_ctx *c)
+{
+	return starts(c->opcode, "tex.") || starts(c->opcode, "suld.") || starts(c->opcode, "sust.") ||
+	       (starts(c->opcode, "cp.async.bulk.") && is_punct(c, ','));
 }
 
 static void parse_address(struct ptx_ctx *c, struct opnd *o)
