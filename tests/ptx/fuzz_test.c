@@ -85,6 +85,19 @@ static const char *const words[] = {
 	"tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%x1, {%r1, %f1, %f2, %f2}];",
 	"tex.acube.v4.u32.f32 {%r1, %r2, %r3, %r4}, [%x1, {%r1, %f1, %f2, %f3}];",
 	"tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%x1, {%f1, %f2, %f3, %f3}];",
+	"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %x1, %x2, %p1, 1, "
+	"-1, 0, 1;", "wgmma.wait_group.sync.aligned 0;", "mov.u64 %x2, 0x4000000800080001;",
+	"mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, "
+	"{%r1, %r2}, {%r9, %r9, 0, -1};",
+	"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};",
+	"stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [sh], {%r1};",
+	"mbarrier.init.shared.b64 [sh], 64;", "mbarrier.arrive.shared.b64 %x5, [sh], %r3;",
+	"mbarrier.try_wait.shared.b64 %p1, [sh], %x5;", "mbarrier.inval.b64 [%x4];",
+	"mbarrier.arrive.expect_tx.shared.b64 _, [sh], %r2;",
+	"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sh+16], [%x1], %r2, [sh];",
+	"cp.async.bulk.global.shared::cta.bulk_group [%x1], [dyn], 32;",
+	"cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [dyn], [%x1, {%r1, "
+	"-1}], [sh];",
 };
 
 /* Picks a place, mostly between statements, so that much of what comes out still loads. */
@@ -235,7 +248,7 @@ static void run_entries(const struct ptx_module *m, struct exec_machine *x)
 		uint32_t clusters = rnd() % 3;
 		const struct ptx_func *f = &m->funcs[i];
 		struct exec_launch l = {
-			.fn = f, .grid = { 2, 1, 1 }, .block = { 40, 1, 1 },
+			.fn = f, .grid = { 2, 1, 1 }, .block = { rnd() & 3 ? 40 : 128, 1, 1 },
 			.cluster = { clusters, !!clusters, !!clusters },
 			.dyn_shared = 32, .mem = &mem, .cancel = &stop,
 		};
