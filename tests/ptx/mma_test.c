@@ -271,16 +271,17 @@ static void doubles(const char *set)
 
 
 /* Stores %a to the tile, whose rows are in reverse order of the lanes, and reads words back. */
-static bool stores(int n, bool trans)
+static bool stores(int n, bool trans, bool size_first)
 {
 	static const char *const lists[] = { "", "%a0", "%a0, %a1", "", "%a0, %a1, %a2, %a3" };
 
 	snprintf(text, sizeof(text), "%smov.u32 %%s, tile; mad.lo.u32 %%d0, %%t, 16, %%s;\n"
 		 "mov.u32 %%d1, 7; st.shared.v4.u32 [%%d0], {%%d1, %%d1, %%d1, %%d1}; bar.sync 0;\n"
 		 "sub.u32 %%d1, 31, %%t; mad.lo.u32 %%s, %%d1, 16, %%s;\n"
-		 "stmatrix.sync.aligned.m8n8.x%d%s.shared.b16 [%%s], {%s};\nbar.sync 0;\n"
-		 "ld.shared.v4.u32 {%%d0, %%d1, %%d2, %%d3}, [%%s];\n%s", HEAD, n,
-		 trans ? ".trans" : "", lists[n], TAIL);
+		 "stmatrix.sync.aligned.%s%d%s.shared.b16 [%%s], {%s};\nbar.sync 0;\n"
+		 "ld.shared.v4.u32 {%%d0, %%d1, %%d2, %%d3}, [%%s];\n%s", HEAD,
+		 size_first ? "m8n8.x" : "x", n, size_first ? trans ? ".trans" : "" :
+		 trans ? ".m8n8.trans" : ".m8n8", lists[n], TAIL);
 	for (int l = 0; l < LANES; l++)
 		for (int i = 0; i < 12; i++)
 			in[l][i] = rnd();
@@ -306,7 +307,7 @@ static void moves(const char *set)
 	for (int i = 0; i < 6; i++) {
 		snprintf(name, sizeof(name), "stmatrix_x%d%s_stores_rows_of_pairs%s", 1 << i / 2,
 			 i % 2 ? "_trans" : "", set);
-		ok(stores(1 << i / 2, i % 2), name);
+		ok(stores(1 << i / 2, i % 2, true) && stores(1 << i / 2, i % 2, false), name);
 	}
 	snprintf(text, sizeof(text), "%smovmatrix.sync.aligned.m8n8.trans.b16 %%d0, %%a0;\n%s", HEAD,
 		 TAIL);
