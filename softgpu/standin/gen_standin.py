@@ -28,7 +28,7 @@ def declared(prefix, header):
     """Return the names that are declared as functions, ignoring comments and inline bodies."""
     text = open(header).read()
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
-    found = re.findall(r"(?:CUBLASWINAPI|CURANDAPI|CUFFTAPI)\s+\**\s*(%s\w+)\s*\(" % prefix, text)
+    found = re.findall(r"(?:CUBLASWINAPI|CURANDAPI|CUFFTAPI|CUSOLVERAPI|CUSPARSEAPI|CUDNNWINAPI)\s+\**\s*(%s\w+)\s*\(" % prefix, text)
     return sorted(set(found))
 
 
