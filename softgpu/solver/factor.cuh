@@ -3,7 +3,7 @@
  * Factors and solutions: Cholesky, LU, QR. One block works on one matrix, and all its threads
  * call each function together. Matrices are stored by columns; @a is at element (0, 0).
  */
-#include "number.cuh"
+#include "../standin/number.cuh"
 
 typedef long long i64;
 

@@ -5,14 +5,13 @@
  * their product, solutions by A x, eigenvectors by A v and by their products with each other. The
  * same program passes with the genuine library on a GPU. It needs nvcc at build time, no hardware.
  */
-#include <complex.h>
 #include <cuda.h>
 #include <cusolverDn.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "numbers.h"
 #include "tap.h"
 
 #define N	37
@@ -20,79 +19,24 @@
 #define LD	53
 #define MOST	(LD * M)
 
-typedef double complex num;
-
-enum { F, D, C, Z };
-
 static cusolverDnHandle_t h;
 static CUdeviceptr dev[6], values, pivots, info, work;
 static num a[MOST], b[MOST], x[MOST], q[MOST], r[MOST];
 static double real_values[M];
-static uint32_t seed = 1;
-static const char *letter[] = { "float", "double", "complex", "double_complex" };
-static char name_room[200];
-
-static const char *named(int t, const char *what)
-{
-	snprintf(name_room, sizeof(name_room), "%s_%s", letter[t], what);
-	return name_room;
-}
-
-static double noise(void)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (int32_t)seed / 2147483648.0;
-}
-
-static double tolerance(int t)
-{
-	return t == D || t == Z ? 1e-12 : 1e-4;
-}
-
-static size_t element(int t)
-{
-	return (size_t[]){ 4, 8, 8, 16 }[t];
-}
 
 static void *P(int i)
 {
 	return (void *)(uintptr_t)dev[i];
 }
 
-/* Numbers that every type of the test has, on its host. */
-static num random_of(int t)
-{
-	double re = (float)noise(), im = t >= C ? (float)noise() : 0;
-
-	return CMPLX(re, im);
-}
-
 static void put(int t, int i, const num *from)
 {
-	static char room[MOST * sizeof(num)];
-
-	for (int k = 0; k < MOST; k++)
-		switch (t) {
-		case F: ((float *)room)[k] = creal(from[k]); break;
-		case D: ((double *)room)[k] = creal(from[k]); break;
-		case C: ((float complex *)room)[k] = from[k]; break;
-		default: ((num *)room)[k] = from[k];
-		}
-	cuMemcpyHtoD(dev[i], room, MOST * element(t));
+	number_put(t, dev[i], from, MOST);
 }
 
 static void get(int t, int i, num *to)
 {
-	static char room[MOST * sizeof(num)];
-
-	cuMemcpyDtoH(room, dev[i], MOST * element(t));
-	for (int k = 0; k < MOST; k++)
-		switch (t) {
-		case F: to[k] = ((float *)room)[k]; break;
-		case D: to[k] = ((double *)room)[k]; break;
-		case C: to[k] = ((float complex *)room)[k]; break;
-		default: to[k] = ((num *)room)[k];
-		}
+	number_get(t, dev[i], to, MOST);
 }
 
 static void get_values(int t, int n)
