@@ -107,7 +107,7 @@ others_of() { # HOUSE ROOM...
 	done | sed 's/=$//'
 }
 report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures daemon=vm
-	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt=solver=sparse
+	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt=solver=sparse=dnn
 	includes_up client-stubs transport cuda cusparse "$(others_of client-stubs transport cuda cusparse)")"
 # A connection of the client's knows nothing of the stubs that are made of it.
 report "a connection that knows what lies above" "$(

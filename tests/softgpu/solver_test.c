@@ -221,8 +221,8 @@ static void lu(int t)
 				b[p[i] - 1 + j * LD] = v;
 			}
 		}
-	ok(good && product_is(t, q, 0, r, 0, N, N, N, b), named(t,
-								"lu_gives_the_interchanged_matrix"));
+	ok(good && product_is(t, q, 0, r, 0, N, N, N, b),
+	   named(t, "lu_gives_the_interchanged_matrix"));
 	for (int op = 0; op < 3; op++) {
 		fill(t, b);
 		put(t, 1, b);
@@ -415,8 +415,8 @@ static void batches(int t)
 	cuMemcpyDtoH(found, info, sizeof(found));
 	get(t, 2, q);
 	triangle(q, 1, 0);
-	ok(good && product_is(t, q, 0, q, 2, N, N, N, a), named(t,
-								"batch_of_cholesky_factors_its_last"));
+	ok(good && product_is(t, q, 0, q, 2, N, N, N, a),
+	   named(t, "batch_of_cholesky_factors_its_last"));
 	ok(!found[0] && found[1] == 6 && !found[2], named(t,
 							  "batch_of_cholesky_names_the_bad_one"));
 

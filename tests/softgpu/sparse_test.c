@@ -207,8 +207,8 @@ static void vectors(int t)
 	ok(vector_product(t, CUSPARSE_FORMAT_CSR, 1, 1, adjoint),
 	   named(t, "turned_csr_with_long_indices_from_one_times_a_vector"));
 	ok(vector_product(t, CUSPARSE_FORMAT_CSC, 0, 1, OP_N), named(t, "csc_times_a_vector"));
-	ok(vector_product(t, CUSPARSE_FORMAT_CSC, 0, 0, OP_T), named(t,
-								     "turned_csc_times_a_vector"));
+	ok(vector_product(t, CUSPARSE_FORMAT_CSC, 0, 0, OP_T),
+	   named(t, "turned_csc_times_a_vector"));
 	ok(vector_product(t, CUSPARSE_FORMAT_COO, 0, 0, OP_N), named(t, "coo_times_a_vector"));
 	ok(vector_product(t, CUSPARSE_FORMAT_COO, 1, 0, adjoint),
 	   named(t, "turned_coo_times_a_vector"));
