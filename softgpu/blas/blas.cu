@@ -6,9 +6,7 @@
  */
 #include <cuda_fp16.h>
 
-typedef long long i64;
-
-#define BLOCK 256
+#include "../standin/factor.cuh"
 
 /* bf16 is the upper half of a float. Conversion to it rounds to nearest even. */
 struct bf16 { unsigned short bits; };
@@ -539,3 +537,52 @@ GEMM(float, __half, __half, half)
 GEMM(float, __half, float, half_f)
 GEMM(float, bf16, bf16, bf16)
 GEMM(float, bf16, float, bf16_f)
+
+/* --- Factors and triangular solutions: a block has a matrix of a batch --------------------- */
+
+/* Solves op(A) X = alpha B, or on the right X op(A) = alpha B, which is the transpose of that. */
+template <class T> static __device__ void trsm(triangle<T> a, int right, i64 m, i64 n, T alpha,
+					       T *b,
+					       i64 ldb)
+{
+	for (i64 e = threadIdx.x; e < m * n; e += BLOCK)
+		b[e % m + e / m * ldb] = alpha * b[e % m + e / m * ldb];
+	__syncthreads();
+	/* With a factor of zero the matrix is not looked at. */
+	if (magnitude(alpha) == 0)
+		return;
+	if (right)
+		solve(a, n, b, ldb, 1, m);
+	else
+		solve(a, m, b, 1, ldb, n);
+}
+
+#define FACTORS(T, s) \
+extern "C" __global__ void trsm_##s(int right, int lower, int op, int unit, i64 m, i64 n, T alpha, \
+				    const T *alphap, matrices<T> a, matrices<T> b) \
+{ \
+	bool turned = (op != 0) != (right != 0); \
+	triangle<T> t = { a.mine(), a.ld, (lower != 0) != turned, turned, op == 2, unit != 0 }; \
+\
+	trsm(t, right, m, n, get(alpha, alphap), b.mine(), b.ld); \
+} \
+extern "C" __global__ void getrf_batch_##s(i64 n, matrices<T> a, int *pivot, int *info) \
+{ \
+	pivots p = { pivot ? pivot + blockIdx.x * n : (int *)0, 0 }; \
+\
+	lu(n, n, a.mine(), a.ld, p, info + blockIdx.x); \
+} \
+extern "C" __global__ void getrs_batch_##s(int op, i64 n, i64 nrhs, matrices<T> a, int *pivot, \
+					   matrices<T> b) \
+{ \
+	pivots p = { pivot ? pivot + blockIdx.x * n : (int *)0, 0 }; \
+\
+	lu_solve(op, n, nrhs, (const T *)a.mine(), a.ld, p, b.mine(), b.ld); \
+} \
+extern "C" __global__ void geqrf_batch_##s(i64 m, i64 n, matrices<T> a, T *const *tau) \
+{ qr(m, n, a.mine(), a.ld, tau[blockIdx.x]); }
+
+FACTORS(float, f)
+FACTORS(double, d)
+FACTORS(complex<float>, c)
+FACTORS(complex<double>, z)

@@ -4,7 +4,7 @@
  * that each is in one pair, and all pairs are turned at once. Sweeps end when no rotation is
  * left that matters.
  */
-#include "factor.cuh"
+#include "../standin/factor.cuh"
 
 #define SWEEPS	60
 

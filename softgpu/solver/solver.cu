@@ -5,18 +5,6 @@
  */
 #include "jacobi.cuh"
 
-/* A matrix of a batch: by a list of addresses, or at a fixed distance. */
-template <class T> struct matrices {
-	T *at;
-	T *const *list;
-	i64 ld, apart;
-
-	__device__ T *mine() const
-	{
-		return list ? list[blockIdx.x] : at + blockIdx.x * apart;
-	}
-};
-
 /* Writes the triangle of the inverse from the factor of Cholesky. @work has n n elements. */
 template <class T> FN void invert(bool lower, i64 n, T *a, i64 lda, T *work, int *info)
 {
@@ -34,8 +22,8 @@ template <class T> FN void invert(bool lower, i64 n, T *a, i64 lda, T *work, int
 	if (zero < n)
 		return;
 	identity(n, work, n);
-	solve(cholesky_factor(lower, (const T *)a, lda), n, work, n, n);
-	solve(cholesky_adjoint(lower, (const T *)a, lda), n, work, n, n);
+	solve(cholesky_factor(lower, (const T *)a, lda), n, work, 1, n, n);
+	solve(cholesky_adjoint(lower, (const T *)a, lda), n, work, 1, n, n);
 	for (i64 e = threadIdx.x; e < n * n; e += BLOCK)
 		if (e % n == e / n || (e % n > e / n) == lower)
 			a[e % n + e / n * lda] = work[e];
@@ -47,8 +35,8 @@ KERNEL potrf_##t(int lower, i64 n, matrices<T> a, int *info) \
 { cholesky(lower, n, a.mine(), a.ld, info + blockIdx.x); } \
 KERNEL potrs_##t(int lower, i64 n, i64 nrhs, matrices<T> a, matrices<T> b) \
 { \
-	solve(cholesky_factor(lower, (const T *)a.mine(), a.ld), n, b.mine(), b.ld, nrhs); \
-	solve(cholesky_adjoint(lower, (const T *)a.mine(), a.ld), n, b.mine(), b.ld, nrhs); \
+	solve(cholesky_factor(lower, (const T *)a.mine(), a.ld), n, b.mine(), 1, b.ld, nrhs); \
+	solve(cholesky_adjoint(lower, (const T *)a.mine(), a.ld), n, b.mine(), 1, b.ld, nrhs); \
 } \
 KERNEL potri_##t(int lower, i64 n, matrices<T> a, T *work, int *info) \
 { invert(lower, n, a.mine(), a.ld, work, info); } \

@@ -5,7 +5,7 @@ SOLVER_H   := $(foreach h,cusolver_common.h cusolverDn.h cusolverSp.h cusolverRf
 	      $(wildcard $(CUDA_INC)/$(h) $(LIB_INC)/$(h))))
 SOLVER_OBJ := $(addprefix $(OUT)/solver/,handle.o dense.o legacy.o generic.o) $(STANDIN_OBJ)
 
-$(OUT)/solver/solver.ptx: standin/number.cuh solver/factor.cuh solver/jacobi.cuh
+$(OUT)/solver/solver.ptx: standin/number.cuh standin/factor.cuh solver/jacobi.cuh
 $(OUT)/solver/%.o $(OUT)/gen_softgpu_cusolver.o: CFLAGS_ALL += -isystem $(LIB_INC)
 
 ifneq ($(and $(HAVE_NVCC),$(word 4,$(SOLVER_H))),)

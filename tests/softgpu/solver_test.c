@@ -2,8 +2,8 @@
 /*
  * The test promises that softgpu's stand-in for cuSOLVER factors and solves, in all four element
  * types, and refuses what is documented as wrong. A result is judged by what it is for: factors by
- * their product, solutions by A x, eigenvectors by A v and by their products with each other. The
- * same program passes with the genuine library on a GPU. It needs nvcc at build time, no hardware.
+ * their product, solutions by A x, eigenvectors by A v and by their products with each other. It
+ * needs nvcc at build time, no hardware.
  */
 #include <cuda.h>
 #include <cusolverDn.h>

@@ -3,7 +3,10 @@
  * Factors and solutions: Cholesky, LU, QR. One block works on one matrix, and all its threads
  * call each function together. Matrices are stored by columns; @a is at element (0, 0).
  */
-#include "../standin/number.cuh"
+#ifndef WORMHOLE_SOFTGPU_FACTOR_H
+#define WORMHOLE_SOFTGPU_FACTOR_H
+
+#include "number.cuh"
 
 typedef long long i64;
 
@@ -82,21 +85,28 @@ template <class T> struct triangle {
 	}
 };
 
-/* Solves @t x = b in the place of @b, for @nrhs columns. */
-template <class T> FN void solve(triangle<T> t, i64 n, T *b, i64 ldb, i64 nrhs)
+/*
+ * Solves @t x = b in the place of @b, for @nrhs right sides. Elements of one side are @step from
+ * each other, and sides are @apart.
+ */
+template <class T> FN void solve(triangle<T> t, i64 n, T *b, i64 step, i64 apart, i64 nrhs)
 {
 	for (i64 s = 0; s < n; s++) {
 		i64 k = t.lower ? s : n - 1 - s, left = n - 1 - s, from = t.lower ? k + 1 : 0;
 
 		if (!t.unit) {
-			for (i64 j = threadIdx.x; j < nrhs; j += BLOCK)
-				b[k + j * ldb] = over(b[k + j * ldb], t.get(k, k));
+			for (i64 j = threadIdx.x; j < nrhs; j += BLOCK) {
+				T *x = b + k * step + j * apart;
+
+				*x = over(*x, t.get(k, k));
+			}
 			__syncthreads();
 		}
 		for (i64 e = threadIdx.x; e < left * nrhs; e += BLOCK) {
 			i64 i = from + e % left, j = e / left;
+			T *to = b + i * step + j * apart;
 
-			b[i + j * ldb] = b[i + j * ldb] - t.get(i, k) * b[k + j * ldb];
+			*to = *to - t.get(i, k) * b[k * step + j * apart];
 		}
 		__syncthreads();
 	}
@@ -221,12 +231,12 @@ template <class T> FN void lu_solve(int op, i64 n, i64 nrhs, const T *a, i64 lda
 	if (!op) {
 		for (i64 i = 0; p.at && i < n; i++)
 			swap_rows(b, ldb, nrhs, i, p.get(i));
-		solve(triangle<T>{ a, lda, true, false, false, true }, n, b, ldb, nrhs);
-		solve(triangle<T>{ a, lda, false, false, false, false }, n, b, ldb, nrhs);
+		solve(triangle<T>{ a, lda, true, false, false, true }, n, b, 1, ldb, nrhs);
+		solve(triangle<T>{ a, lda, false, false, false, false }, n, b, 1, ldb, nrhs);
 		return;
 	}
-	solve(triangle<T>{ a, lda, true, true, op == 2, false }, n, b, ldb, nrhs);
-	solve(triangle<T>{ a, lda, false, true, op == 2, true }, n, b, ldb, nrhs);
+	solve(triangle<T>{ a, lda, true, true, op == 2, false }, n, b, 1, ldb, nrhs);
+	solve(triangle<T>{ a, lda, false, true, op == 2, true }, n, b, 1, ldb, nrhs);
 	for (i64 i = n - 1; p.at && i >= 0; i--)
 		swap_rows(b, ldb, nrhs, i, p.get(i));
 }
@@ -317,3 +327,17 @@ template <class T> FN void apply_q(bool right, bool adjoint, i64 m, i64 n, i64 k
 			reflect(a + r + 1 + r * lda, m - r, t, c + r, 1, ldc, n, false);
 	}
 }
+
+/* A matrix of a batch: by a list of addresses, or at a fixed distance. */
+template <class T> struct matrices {
+	T *at;
+	T *const *list;
+	i64 ld, apart;
+
+	__device__ T *mine() const
+	{
+		return list ? list[blockIdx.x] : at + blockIdx.x * apart;
+	}
+};
+
+#endif
