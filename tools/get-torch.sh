@@ -52,6 +52,9 @@ libs=root/usr/lib/x86_64-linux-gnu
 ln -sf blas/libblas.so.3 "$libs/libblas.so.3"
 ln -sf lapack/liblapack.so.3 "$libs/liblapack.so.3"
 
+# PyTorch opens this by a name that only the package for compiling against it has.
+ln -sf libtorch_cuda_linalg.so.2.6 "$libs/libtorch_cuda_linalg.so"
+
 # The Python sees the machine's other folders where they are.
 cat >python3.new <<'END'
 #!/bin/sh

@@ -81,7 +81,7 @@ differs() { # TEST NATIVE
 	softgpu:cupy-12*_products | softgpu:cupy-12*_transforms | softgpu:bitsandbytes*_managed*)
 		echo "softgpu's own stand-ins of libraries are of CUDA 13" ;;
 	softgpu:onnxruntime*_session*)
-		echo "softgpu has no cuDNN, and natively NVIDIA's runs over Wormhole's runtime" ;;
+		echo "softgpu has a stand-in for cuDNN, and natively NVIDIA's runs over Wormhole's runtime" ;;
 	softgpu:faiss*_devices)
 		echo "natively its library leads to NVIDIA's runtime by path, which softgpu does not run" ;;
 	esac

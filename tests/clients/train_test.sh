@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The test promises that a stock PyTorch trains a tiny GPT-2 over softgpu under `wormhole run`, with
-# the CPU's losses. WH_PYTHON names the python3 whose PyTorch has PTX, as Debian 13's
+# the CPU's losses, and that what it does by cuSOLVER, cuBLAS, cuSPARSE and cuDNN agrees with the
+# CPU, over softgpu's stand-ins. WH_PYTHON names the python3 whose PyTorch has PTX, as Debian 13's
 # python3-torch-cuda has (tools/get-torch.sh) and the wheels of PyPI have not.
 case ${WH_TOP:=@TOP@} in @*) WH_TOP=$(cd "$(dirname "$0")/../.." && pwd) ;; esac
 case ${WH_BUILD:=@BUILD@} in @*) WH_BUILD=$WH_TOP/build ;; esac
@@ -11,6 +12,7 @@ export WH_TOP WH_BUILD
 python=${WH_PYTHON:-python3}
 wormhole=$WH_BUILD/host/wormhole
 program=$WH_TOP/examples/train_tiny.py
+libraries=$WH_TOP/tests/clients/torch_libraries.py
 
 "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null ||
 	skip_all "$python has no PyTorch (\$WH_PYTHON names another)"
@@ -34,9 +36,32 @@ trains() {
 	return 1
 }
 
-plan 4
+# agrees WHAT: what PyTorch does by libraries. TORCH_CUDNN_V8_API_DISABLED makes it use cuDNN's
+# classic interface, which is what the stand-in has.
+agrees() {
+	TORCH_CUDNN_V8_API_DISABLED=1 timeout 300 "$wormhole" run -- "$python" "$libraries" "$1" >"$world_dir/said" 2>&1
+}
+
+# library_point NAME WHAT LIBRARY: a build without the library's header or nvcc has no stand-in.
+library_point() {
+	if [ ! -e "$WH_BUILD/softgpu/$3" ]; then
+		skip "$1" "no $3 in build/softgpu"
+	elif agrees "$2"; then
+		ok "$1" true
+	elif grep -q 'libtorch_cuda_linalg.so: cannot open' "$world_dir/said"; then
+		skip "$1" "this PyTorch lacks the name libtorch_cuda_linalg.so"
+	else
+		diag "$(tail -n 3 "$world_dir/said")"
+		ok "$1" false
+	fi
+}
+
+plan 7
 ok server_starts [ "$served" = 0 ]
 ok it_trains_with_plain_attention_as_on_the_cpu trains
 ok it_trains_with_fused_attention_as_on_the_cpu trains --attention fused
 ok it_trains_in_bf16_as_on_the_cpu trains --attention fused --type bf16
+library_point linear_algebra_agrees_with_the_cpu linalg libcusolver.so.12
+library_point sparse_products_agree_with_the_cpu sparse libcusparse.so.12
+library_point convolutions_agree_with_the_cpu dnn libcudnn.so.9
 finish
