@@ -24,6 +24,14 @@ static cusolverStatus_t answer(cusolverDnHandle_t h, int64_t size, int *to)
 	return CUSOLVER_STATUS_SUCCESS;
 }
 
+/* The work of a batch; one that 64 bits cannot say is as large as they can. */
+static int64_t of_batch(int64_t each, int batch)
+{
+	int64_t all;
+
+	return __builtin_mul_overflow(each, (int64_t)batch, &all) ? INT64_MAX : all;
+}
+
 static bool negative(int a, int b)
 {
 	return a < 0 || b < 0;
@@ -163,7 +171,7 @@ ST cusolverDn##X##sy##evjBatched_bufferSize(H, cusolverEigMode_t job, cublasFill
 					    syevjInfo_t params, int batch) \
 { \
 	(void)job; (void)uplo; (void)a; (void)lda; (void)w; (void)params; \
-	return answer(h, negative(n, batch) ? -1 : solver_syevd_work(n) * batch, lwork); \
+	return answer(h, negative(n, batch) ? -1 : of_batch(solver_syevd_work(n), batch), lwork); \
 } \
 ST cusolverDn##X##sy##evjBatched(H, cusolverEigMode_t job, cublasFillMode_t uplo, int n, T *a, \
 				 int lda, R *w, T *work, int lwork, int *info, \
@@ -206,8 +214,8 @@ ST cusolverDn##X##gesvdjBatched_bufferSize(H, cusolverEigMode_t job, int m, int 
 { \
 	(void)job; (void)a; (void)lda; (void)s; (void)u; (void)ldu; (void)v; (void)ldv; \
 	(void)params; \
-	return answer(h, negative(m, n) || batch < 0 ? -1 : solver_gesvd_work(m, n) * batch, \
-		      lwork); \
+	return answer(h, negative(m, n) || batch < 0 ? -1 : \
+		      of_batch(solver_gesvd_work(m, n), batch), lwork); \
 } \
 ST cusolverDn##X##gesvdjBatched(H, cusolverEigMode_t job, int m, int n, T *a, int lda, R *s, \
 				T *u, int ldu, T *v, int ldv, T *work, int lwork, int *info, \
