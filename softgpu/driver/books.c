@@ -25,13 +25,13 @@ __attribute__((constructor)) static void open_books(void)
 
 static bool find_totals(void)
 {
-	unsigned long long bytes[SGPU_DEVICES] = { 0 };
-	unsigned int n, d;
+	struct sgpu_machine m;
+	unsigned int d;
 
-	if (!sgpu_memory_sizes(bytes, &n))
+	if (sgpu_machine_find(&m))
 		return false;
-	for (d = 0; d < n; d++)
-		total[d] = bytes[d];
+	for (d = 0; d < m.parts; d++)
+		total[d] = m.part[d].bytes;
 	return true;
 }
 

@@ -5,7 +5,9 @@
  * and shared memory against the same constants.
  *
  * A process's devices have places: their numbers on the machine. A restore of a checkpoint
- * may change them (checkpoint.c). All devices differ in nothing but their memory.
+ * may change them (checkpoint.c). All devices differ in nothing but their memory, and MIG
+ * instances (machine.c) in their number of multiprocessors. Of instances a process has one,
+ * and no GPU beside it, as with NVIDIA's driver.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +21,10 @@
 #define L2_BYTES	(1 << 20)
 #define BUS_BITS	64
 
+static struct sgpu_machine machine;
+
 static struct {
-	unsigned int machine;		/* devices of the machine */
-	uint64_t total[SGPU_DEVICES];	/* bytes of each */
+	uint64_t total[SGPU_DEVICES];	/* bytes of each part of the machine */
 	unsigned int n;			/* devices of the process */
 	uint8_t place[SGPU_DEVICES];
 } devices;
@@ -44,7 +47,6 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK] = SGPU_SM_REGS,
 	[CU_DEVICE_ATTRIBUTE_CLOCK_RATE] = CLOCK_KHZ,
 	[CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT] = 512,
-	[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = SGPU_NSM,
 	[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH] = SGPU_MAX_LINE,
 	[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH] = SGPU_MAX_WIDTH,
 	[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT] = SGPU_MAX_HEIGHT,
@@ -119,19 +121,36 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 
 /* ---- which devices ---- */
 
-/* Returns the number of the device that an entry of CUDA_VISIBLE_DEVICES names, or -1. */
+/* Returns the place of the GPU, or of its first instance; -1: it has none. */
+static int first_of_gpu(unsigned int gpu)
+{
+	unsigned int d;
+
+	for (d = 0; d < machine.parts; d++)
+		if (machine.part[d].gpu == gpu)
+			return (int)d;
+	return -1;
+}
+
+/* Returns the place that an entry of CUDA_VISIBLE_DEVICES names, or -1. */
 static int named(const char *entry, size_t length)
 {
 	char uuid[SGPU_UUID_TEXT], *end;
-	unsigned int d;
 	long number = strtol(entry, &end, 10);
+	unsigned int d;
 
 	if (length && end == entry + length)
-		return number >= 0 && number < (long)devices.machine ? (int)number : -1;
-	for (d = 0; d < devices.machine && length > 4; d++) {
-		sgpu_uuid_text(d, uuid);
-		if (length < sizeof(uuid) && !strncasecmp(uuid, entry, length))
+		return number >= 0 && number < (long)machine.gpus ?
+		       first_of_gpu((unsigned int)number) : -1;
+	for (d = 0; d < machine.parts && length > 4 && length < sizeof(uuid); d++) {
+		sgpu_part_uuid_text(&machine.part[d], uuid);
+		if (!strncasecmp(uuid, entry, length))
 			return (int)d;
+	}
+	for (d = 0; d < machine.gpus && length > 4 && length < sizeof(uuid); d++) {
+		sgpu_uuid_text(d, uuid);
+		if (!strncasecmp(uuid, entry, length))
+			return first_of_gpu(d);
 	}
 	return -1;
 }
@@ -142,7 +161,7 @@ static void choose(const char *list)
 	size_t length;
 	int d;
 
-	for (; devices.n < devices.machine; list += length + (list[length] == ',')) {
+	for (; devices.n < machine.parts; list += length + (list[length] == ',')) {
 		length = strcspn(list, ",");
 		d = named(list, length);
 		if (d < 0 || memchr(devices.place, d, devices.n))
@@ -151,31 +170,60 @@ static void choose(const char *list)
 	}
 }
 
+/*
+ * A process has one instance at most, and with it no other device ("CUDA can only enumerate a
+ * single compute instance", NVIDIA's MIG user guide).
+ */
+static void only_one_instance(void)
+{
+	unsigned int d;
+
+	for (d = 0; d < devices.n; d++)
+		if (machine.part[devices.place[d]].slices) {
+			devices.place[0] = devices.place[d];
+			devices.n = 1;
+		}
+}
+
+static CUresult find_machine(void)
+{
+	const char *wrong = sgpu_machine_find(&machine);
+
+	if (!wrong)
+		return CUDA_SUCCESS;
+	if (!strcmp(wrong, "WORMHOLE_SOFTGPU_MEM"))
+		sgpu_complain("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M, or a list of at most %u of "
+			      "them, one for each device", getenv(wrong), SGPU_DEVICES);
+	else
+		sgpu_complain("%s=%s is no list of instances for each device, such as 3+2+1: slices of 1, 2, 3, 4 or "
+			      "7, together at most %u, with at least 1M of memory; at most %u devices and "
+			      "instances", wrong, getenv(wrong), SGPU_MIG_SLICES, SGPU_DEVICES);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult sgpu_devices_init(void)
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES");
-	unsigned long long bytes[SGPU_DEVICES];
+	CUresult rc = find_machine();
 	unsigned int d;
 
-	if (!sgpu_memory_sizes(bytes, &devices.machine)) {
-		sgpu_complain("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M, or a list of at most %u of "
-			      "them, one for each device", getenv("WORMHOLE_SOFTGPU_MEM"), SGPU_DEVICES);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
+	if (rc)
+		return rc;
 	if (!sgpu_capability(&capability.major, &capability.minor)) {
 		sgpu_complain("WORMHOLE_SOFTGPU_CAPABILITY=%s is no compute capability from 7.5 to 12.1, such as "
 			      SGPU_CAPABILITY, getenv("WORMHOLE_SOFTGPU_CAPABILITY"));
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	devices.n = 0;
-	for (d = 0; d < devices.machine; d++) {
-		devices.total[d] = bytes[d] / SGPU_GRANULE * SGPU_GRANULE;
+	for (d = 0; d < machine.parts; d++) {
+		devices.total[d] = machine.part[d].bytes / SGPU_GRANULE * SGPU_GRANULE;
 		devices.place[d] = (uint8_t)d;
 	}
 	if (list)
 		choose(list);
 	else
-		devices.n = devices.machine;
+		devices.n = machine.parts;
+	only_one_instance();
 	return devices.n ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
@@ -209,14 +257,27 @@ unsigned int sgpu_device_place(int device)
 	return devices.place[device];
 }
 
+static const struct sgpu_part *part_of(int device)
+{
+	return &machine.part[devices.place[device]];
+}
+
+unsigned int sgpu_device_sms(int device)
+{
+	const struct sgpu_part *p = part_of(device);
+
+	return p->slices ? p->slices * SGPU_SLICE_SMS : SGPU_NSM;
+}
+
 bool sgpu_devices_mapped(const uint8_t to[SGPU_DEVICES], uint8_t place[SGPU_DEVICES])
 {
 	unsigned int d, taken = 0;
 
 	for (d = 0; d < devices.n; d++) {
 		place[d] = to[devices.place[d]];
-		if (place[d] >= devices.machine || taken & 1u << place[d] ||
-		    devices.total[place[d]] != sgpu_device_total((int)d))
+		if (place[d] >= machine.parts || taken & 1u << place[d] ||
+		    devices.total[place[d]] != sgpu_device_total((int)d) ||
+		    (machine.part[place[d]].slices && place[d] != devices.place[d]))
 			return false;
 		taken |= 1u << place[d];
 	}
@@ -233,8 +294,8 @@ int sgpu_device_by_uuid(const CUuuid *uuid)
 	unsigned char own[16];
 	unsigned int d;
 
-	for (d = 0; d < devices.machine; d++) {
-		sgpu_uuid(d, own);
+	for (d = 0; d < machine.parts; d++) {
+		sgpu_part_uuid(&machine.part[d], own);
 		if (!memcmp(own, uuid->bytes, sizeof(own)))
 			return (int)d;
 	}
@@ -289,12 +350,14 @@ static void copy_text(char *out, int len, const char *text)
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 {
 	CUresult rc = enter_device(dev, name);
+	char own[64];
 
 	if (rc)
 		return rc;
 	if (len <= 0)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	copy_text(name, len, SGPU_NAME);
+	sgpu_part_name(part_of(dev), own, sizeof(own));
+	copy_text(name, len, own);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -304,7 +367,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 
 	if (rc)
 		return rc;
-	sgpu_uuid(devices.place[dev], (unsigned char *)uuid->bytes);
+	sgpu_part_uuid(part_of(dev), (unsigned char *)uuid->bytes);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -331,6 +394,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which,
 	if (which <= 0 || which >= CU_DEVICE_ATTRIBUTE_MAX)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*value = attributes[which];
+	if (which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+		*value = (int)sgpu_device_sms(dev);
 	if (which == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)
 		*value = sgpu_hmm();
 	if (which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
@@ -388,7 +453,7 @@ CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 		return rc;
 	if (len < (int)sizeof(own))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	sgpu_pci_bus_id(devices.place[dev], own);
+	sgpu_pci_bus_id(part_of(dev)->gpu, own);
 	copy_text(id, len, own);
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -404,7 +469,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 			   &function) < 3 &&
 		    sscanf(id, "%x:%x.%x", &bus, &slot, &function) < 2))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	for (i = 0; i < devices.n && devices.place[i] != bus; i++)
+	for (i = 0; i < devices.n && part_of((int)i)->gpu != bus; i++)
 		;
 	if (domain || slot || function || i == devices.n)
 		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);

@@ -281,7 +281,7 @@ void sgpu_ctx_green_end(struct sgpu_ctx *ctx);
 
 /* ---- device.c ---- */
 
-/* Which devices the process has, by WORMHOLE_SOFTGPU_MEM and CUDA_VISIBLE_DEVICES. */
+/* Which devices the process has, by the variables of README.md and CUDA_VISIBLE_DEVICES. */
 CUresult sgpu_devices_init(void);
 bool sgpu_device_ok(CUdevice dev);
 /* The highest .target that the devices take: ten times the compute capability. */
@@ -290,6 +290,7 @@ uint64_t sgpu_device_total(int device);	/* bytes of memory */
 uint64_t sgpu_devices_total(void);	/* of all devices of the process */
 /* The number on the machine of one of the process's devices. A restore may change it. */
 unsigned int sgpu_device_place(int device);
+unsigned int sgpu_device_sms(int device);	/* multiprocessors of one of them */
 /*
  * Which number each of the process's devices would have if device i of the machine became
  * to[i]. False: two would become one, one is not named, or is of another kind.

@@ -50,13 +50,19 @@ static CUresult answer(uint64_t sms, CUdevResource *r, CUdevResourceType type)
 	return CUDA_SUCCESS;
 }
 
+/* Returns the set of all multiprocessors of a device. */
+static uint64_t all_of(int device)
+{
+	return (1ull << sgpu_device_sms(device)) - 1;
+}
+
 CUresult cuDeviceGetDevResource(CUdevice dev, CUdevResource *r, CUdevResourceType type)
 {
 	CUresult rc = sgpu_enter_global();
 
 	if (rc)
 		return rc;
-	return sgpu_leave(sgpu_device_ok(dev) ? answer(ALL_SMS, r, type) :
+	return sgpu_leave(sgpu_device_ok(dev) ? answer(all_of(dev), r, type) :
 						CUDA_ERROR_INVALID_DEVICE);
 }
 
@@ -77,7 +83,7 @@ CUresult cuCtxGetDevResource(CUcontext handle, CUdevResource *r, CUdevResourceTy
 	ctx = sgpu_obj_get(SGPU_CTX, handle);
 	if (!ctx || !ctx->alive)
 		return sgpu_leave(CUDA_ERROR_INVALID_CONTEXT);
-	return sgpu_leave(answer(ctx->sms ? ctx->sms : ALL_SMS, r, type));
+	return sgpu_leave(answer(ctx->sms ? ctx->sms : all_of(ctx->device), r, type));
 }
 
 CUresult cuGreenCtxGetDevResource(CUgreenCtx handle, CUdevResource *r, CUdevResourceType type)

@@ -132,13 +132,13 @@ static CUresult shape_check(const struct sgpu_launch *l)
 }
 
 /* All blocks of a cooperative grid must fit on the device at once. */
-static CUresult cooperative_check(const struct sgpu_launch *l)
+static CUresult cooperative_check(const struct sgpu_ctx *ctx, const struct sgpu_launch *l)
 {
 	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 	int threads = l->block[0] * l->block[1] * l->block[2];
 	uint64_t most = sgpu_occupancy(l->func, threads, l->shared);
 
-	return blocks > most * SGPU_NSM ?
+	return blocks > most * sgpu_device_sms(ctx->device) ?
 	       CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
@@ -258,7 +258,7 @@ CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 		.dyn_shared = l->shared,
 		.params = bytes,
 		.mem = &sgpu_exec_mem,
-		.nsm = SGPU_NSM,
+		.nsm = sgpu_device_sms(ctx->device),
 		.sms = ctx->sms,
 		.grid_id = ++grids,
 		.stack_bytes = ctx->limit[CU_LIMIT_STACK_SIZE],
@@ -300,7 +300,7 @@ CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 	if (!rc)
 		rc = sgpu_cluster_check(l);
 	if (!rc && l->cooperative)
-		rc = cooperative_check(l);
+		rc = cooperative_check(ctx, l);
 	if (!rc)
 		rc = pack(l);
 	*bytes = packed;

@@ -109,7 +109,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(
 	if (limit && limit < most)
 		most = limit;
 	*block = best_block(f, size_of, dyn_shared, most, &blocks);
-	*min_grid = blocks * SGPU_NSM;
+	*min_grid = blocks * (int)sgpu_device_sms(f->mod->ctx->device);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

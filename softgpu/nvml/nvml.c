@@ -2,26 +2,20 @@
 /*
  * build/softgpu/libnvidia-ml.so.1: NVML for the devices of softgpu, so that NVML calls
  * can be tested where there is no GPU. Facts that a device has are answered: name, UUID,
- * size of memory, compute mode. Features that it lacks (sensors, clocks, fans, ECC, MIG,
+ * size of memory, compute mode, MIG (mig.c). Features that it lacks (sensors, clocks, fans, ECC,
  * links) return NVML_ERROR_NOT_SUPPORTED, as on a GPU that lacks them. Each process has
  * device memory of its own, so the library knows of no use of memory and of no processes.
  * Functions that are not here do not exist.
  */
-#define NVML_NO_UNVERSIONED_FUNC_DEFS
-#include <nvml.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../driver/identity.h"
+#include "device.h"
 
 #define DRIVER_VERSION	"580.0.0-softgpu"
 
-struct nvmlDevice_st {
-	unsigned long long bytes;	/* of memory */
-};
-
-static struct nvmlDevice_st device[SGPU_DEVICES];
-static unsigned int devices;
+struct sgpu_machine sgpu_nvml_machine;
+struct nvmlDevice_st sgpu_nvml_gpu[SGPU_DEVICES];
 static int users;		/* calls of nvmlInit() without nvmlShutdown() */
 
 struct nvmlEventSet_st {
@@ -31,13 +25,30 @@ struct nvmlEventSet_st {
 static struct nvmlEventSet_st sets[16];
 static unsigned int sets_used;	/* bit i: sets[i] is used */
 
-/* Checks what all queries of a device check. */
-static nvmlReturn_t check(nvmlDevice_t dev, const void *out)
+static bool is_gpu(nvmlDevice_t dev)
+{
+	return dev >= sgpu_nvml_gpu && dev < sgpu_nvml_gpu + sgpu_nvml_machine.gpus;
+}
+
+nvmlReturn_t sgpu_nvml_check(nvmlDevice_t dev, const void *out)
 {
 	if (!users)
 		return NVML_ERROR_UNINITIALIZED;
-	return dev >= device && dev < device + devices && out ? NVML_SUCCESS :
-								NVML_ERROR_INVALID_ARGUMENT;
+	return out && (is_gpu(dev) || (dev >= sgpu_nvml_instance &&
+				       dev < sgpu_nvml_instance + sgpu_nvml_instances)) ?
+		       NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t sgpu_nvml_check_gpu(nvmlDevice_t dev, const void *out)
+{
+	nvmlReturn_t rc = sgpu_nvml_check(dev, out);
+
+	return rc || is_gpu(dev) ? rc : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+static nvmlReturn_t check(nvmlDevice_t dev, const void *out)
+{
+	return sgpu_nvml_check(dev, out);
 }
 
 static nvmlReturn_t lacking(nvmlDevice_t dev, const void *out)
@@ -72,13 +83,15 @@ static nvmlReturn_t number(nvmlDevice_t dev, unsigned int *out, unsigned int val
 
 nvmlReturn_t nvmlInit_v2(void)
 {
-	unsigned long long bytes[SGPU_DEVICES];
 	unsigned int d;
 
-	if (!sgpu_memory_sizes(bytes, &devices))
+	if (sgpu_machine_find(&sgpu_nvml_machine))
 		return NVML_ERROR_UNKNOWN;
-	for (d = 0; d < devices; d++)
-		device[d].bytes = bytes[d];
+	for (d = 0; d < sgpu_nvml_machine.gpus; d++)
+		sgpu_nvml_gpu[d].part = (struct sgpu_part){
+			.bytes = sgpu_nvml_machine.bytes[d], .gpu = d,
+		};
+	sgpu_nvml_find_instances();
 	users++;
 	return NVML_SUCCESS;
 }
@@ -116,7 +129,7 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
-	return number(device, (unsigned int *)version, SGPU_CUDA_VERSION);
+	return number(sgpu_nvml_gpu, (unsigned int *)version, SGPU_CUDA_VERSION);
 }
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
@@ -128,7 +141,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 {
-	return number(device, count, devices);
+	return number(sgpu_nvml_gpu, count, sgpu_nvml_machine.gpus);
 }
 
 nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
@@ -140,14 +153,14 @@ nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
 static nvmlReturn_t find(bool (*is_it)(unsigned int d, const char *wanted), const char *wanted,
 			 nvmlDevice_t *dev)
 {
-	nvmlReturn_t rc = check(device, dev);
+	nvmlReturn_t rc = check(sgpu_nvml_gpu, dev);
 	unsigned int d;
 
 	if (rc)
 		return rc;
-	for (d = 0; wanted && d < devices; d++)
+	for (d = 0; wanted && d < sgpu_nvml_machine.gpus; d++)
 		if (is_it(d, wanted)) {
-			*dev = &device[d];
+			*dev = &sgpu_nvml_gpu[d];
 			return NVML_SUCCESS;
 		}
 	return NVML_ERROR_NOT_FOUND;
@@ -155,10 +168,10 @@ static nvmlReturn_t find(bool (*is_it)(unsigned int d, const char *wanted), cons
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev)
 {
-	nvmlReturn_t rc = check(device, index < devices ? dev : NULL);
+	nvmlReturn_t rc = check(sgpu_nvml_gpu, index < sgpu_nvml_machine.gpus ? dev : NULL);
 
 	if (!rc)
-		*dev = &device[index];
+		*dev = &sgpu_nvml_gpu[index];
 	return rc;
 }
 
@@ -177,7 +190,18 @@ static bool has_uuid(unsigned int d, const char *wanted)
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *dev)
 {
-	return find(has_uuid, uuid, dev);
+	nvmlReturn_t rc = find(has_uuid, uuid, dev);
+	char own[SGPU_UUID_TEXT];
+	unsigned int i;
+
+	for (i = 0; rc == NVML_ERROR_NOT_FOUND && uuid && i < sgpu_nvml_instances; i++) {
+		sgpu_part_uuid_text(&sgpu_nvml_instance[i].part, own);
+		if (!strcmp(uuid, own)) {
+			*dev = &sgpu_nvml_instance[i];
+			rc = NVML_SUCCESS;
+		}
+	}
+	return rc;
 }
 
 /* A domain has four or eight digits, since programs write both. */
@@ -201,19 +225,27 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *dev)
 
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t dev, unsigned int *index)
 {
-	return number(dev, index, (unsigned int)(dev - device));
+	nvmlReturn_t rc = check(dev, index);
+
+	return rc ? rc : number(dev, index, dev->part.slices ? dev->part.instance : dev->part.gpu);
 }
 
 nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t dev, unsigned int *minor)
 {
-	return number(dev, minor, (unsigned int)(dev - device));
+	nvmlReturn_t rc = sgpu_nvml_check_gpu(dev, minor);
+
+	return rc ? rc : number(dev, minor, dev->part.gpu);
 }
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t dev, char *name, unsigned int length)
 {
 	nvmlReturn_t rc = check(dev, name);
+	char own[64];
 
-	return rc ? rc : text(name, length, SGPU_NAME);
+	if (rc)
+		return rc;
+	sgpu_part_name(&dev->part, own, sizeof(own));
+	return text(name, length, own);
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t dev, char *uuid, unsigned int length)
@@ -223,7 +255,7 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t dev, char *uuid, unsigned int length
 
 	if (rc)
 		return rc;
-	sgpu_uuid_text((unsigned int)(dev - device), own);
+	sgpu_part_uuid_text(&dev->part, own);
 	return text(uuid, length, own);
 }
 
@@ -234,7 +266,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t dev, nvmlPciInfo_t *pci)
 	if (rc)
 		return rc;
 	memset(pci, 0, sizeof(*pci));
-	pci->bus = (unsigned int)(dev - device);
+	pci->bus = dev->part.gpu;
 	sgpu_pci_bus_id(pci->bus, pci->busIdLegacy);
 	snprintf(pci->busId, sizeof(pci->busId), "0000%s", pci->busIdLegacy);
 	return NVML_SUCCESS;
@@ -248,7 +280,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t dev, nvmlMemory_t *memory)
 
 	if (rc)
 		return rc;
-	memory->total = dev->bytes;
+	memory->total = dev->part.bytes;
 	memory->free = memory->total;
 	memory->used = 0;
 	return NVML_SUCCESS;
@@ -307,21 +339,16 @@ nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t dev, nvmlPstates_t *stat
 	return number(dev, (unsigned int *)state, NVML_PSTATE_0);
 }
 
-nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t dev, unsigned int *is)
-{
-	return number(dev, is, 0);
-}
-
-nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t dev, unsigned int *count)
-{
-	return number(dev, count, 0);
-}
-
-/* The calling thread runs the device's work, so there is nothing to sample: both rates are 0. */
+/*
+ * The calling thread runs the device's work, so there is nothing to sample: both rates are 0. A GPU
+ * in MIG mode and its instances have none, as NVML's reference says.
+ */
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t dev, nvmlUtilization_t *rates)
 {
 	nvmlReturn_t rc = check(dev, rates);
 
+	if (!rc && sgpu_nvml_machine.mig[dev->part.gpu])
+		rc = NVML_ERROR_NOT_SUPPORTED;
 	if (!rc)
 		memset(rates, 0, sizeof(*rates));
 	return rc;
@@ -347,11 +374,6 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t dev, unsigned int *
 /* --- Features that the device lacks -------------------------------------------- */
 
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t dev, nvmlEnableState_t *now, nvmlEnableState_t *next)
-{
-	return lacking(dev, now && next ? now : NULL);
-}
-
-nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t dev, unsigned int *now, unsigned int *next)
 {
 	return lacking(dev, now && next ? now : NULL);
 }
@@ -403,7 +425,7 @@ static bool is_set(nvmlEventSet_t set)
 
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
 {
-	nvmlReturn_t rc = check(device, set);
+	nvmlReturn_t rc = check(sgpu_nvml_gpu, set);
 	int i;
 
 	if (rc)
@@ -438,7 +460,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t dev, unsigned long long types
 
 nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms)
 {
-	nvmlReturn_t rc = check(device, is_set(set) ? data : NULL);
+	nvmlReturn_t rc = check(sgpu_nvml_gpu, is_set(set) ? data : NULL);
 
 	(void)ms;
 	return rc ? rc : NVML_ERROR_TIMEOUT;
