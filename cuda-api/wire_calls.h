@@ -60,6 +60,8 @@ struct wh_device_info {
 	char name[256];
 	CUuuid uuid;
 	uint64_t total_mem;
+	uint32_t instance;	/* 1: a MIG instance, whose UUID is written "MIG-..." */
+	uint32_t resv;
 	int32_t value[WH_DEVICE_ATTRIBUTES];
 	int32_t result[WH_DEVICE_ATTRIBUTES];	/* CUresult of the query */
 };

@@ -22,12 +22,15 @@ static uint64_t number(const cJSON *o, const char *name)
 static void take_devices(const cJSON *info, struct wh_look *out)
 {
 	const cJSON *e;
-	const char *name;
+	const char *name, *uuid;
 
 	cJSON_ArrayForEach(e, cJSON_GetObjectItem(info, "devices")) {
 		if (out->devices == WH_TENANT_DEVICES)
 			return;
 		name = cJSON_GetStringValue(cJSON_GetObjectItem(e, "name"));
+		uuid = cJSON_GetStringValue(cJSON_GetObjectItem(e, "uuid"));
+		snprintf(out->device[out->devices].uuid, sizeof(out->device[0].uuid), "%s",
+			 uuid ? uuid : "");
 		snprintf(out->device[out->devices].name, sizeof(out->device[0].name), "%s",
 			 name ? name : "?");
 		out->device[out->devices].memory = number(e, "memory");

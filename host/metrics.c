@@ -428,6 +428,12 @@ static void write_server(struct out *o, const struct wh_look *l)
 		fprintf(o->f, "wormhole_%s", o->name);
 		seconds(o, l->cpu_ns);
 	}
+	head(o, "device_info", "gauge", "1, with name and UUID of a device as labels.");
+	for (i = 0; i < l->devices; i++) {
+		device(o, l, i);
+		label(o, ",", "uuid", l->device[i].uuid);
+		fputs("} 1\n", o->f);
+	}
 	head(o, "device_memory_bytes", "gauge", "Memory of a device.");
 	for (i = 0; i < l->devices; i++)
 		device_figure(o, l, i, l->device[i].memory);

@@ -119,4 +119,11 @@ const char *wh_protection_name(unsigned int i);
 cJSON *wh_libraries_json(const char *dir);	/* {"cudnn": ["9.19.0", "9.14.0"]} */
 void wh_libraries_print(const cJSON *libraries);
 
+/* --- devices.c ------------------------------------------------------------------------- */
+
+cJSON *wh_devices_json(const char *dir);	/* [{"name": "NVIDIA H200", "uuid": "GPU-..."}] */
+void wh_devices_print(const cJSON *devices);
+/* Adds name and UUID of this device to an object, if the server has said them. */
+void wh_device_json(const cJSON *devices, unsigned int number, cJSON *o);
+
 #endif

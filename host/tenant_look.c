@@ -202,6 +202,7 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 	if (out->server) {
 		wh_protections_of_server(dir, &out->protections);
 		out->libraries = wh_libraries_json(dir);
+		out->devices = wh_devices_json(dir);
 	}
 	out->view = calloc(n > MAX_VIEWS ? n : MAX_VIEWS, sizeof(*out->view));
 	if (!out->view)
@@ -217,6 +218,7 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 void wh_tenants_free(struct wh_tenant_views *v)
 {
 	cJSON_Delete(v->libraries);
+	cJSON_Delete(v->devices);
 	free(v->view);
 	*v = (struct wh_tenant_views){ 0 };
 }

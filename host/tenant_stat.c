@@ -46,12 +46,14 @@ static void add_device_counters(cJSON *o, const struct wh_device_usage *u)
 #undef ADD
 }
 
-static cJSON *device_json(const struct wh_tenant_view *v, unsigned int d)
+static cJSON *device_json(const struct wh_tenant_view *v, unsigned int d, const cJSON *devices)
 {
 	const struct wh_device_limit *l = &v->limits.device[d];
 	cJSON *o = cJSON_CreateObject();
 
 	wh_json_u64(o, "device", d);
+	if (!v->vm)
+		wh_device_json(devices, d, o);
 	wh_json_u64(o, "memory_limit", l->memory);
 	wh_json_u64(o, "sm_percent", l->sm_percent ? l->sm_percent : 100);
 	cJSON_AddStringToObject(o, "sm_policy", l->sm_percent ? wh_limit_policy_name(l->sm_policy) : "none");
@@ -107,7 +109,7 @@ static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_tenant
 	}
 	list = cJSON_AddArrayToObject(o, "devices");
 	wh_each_device(v, d)
-		cJSON_AddItemToArray(list, device_json(v, d));
+		cJSON_AddItemToArray(list, device_json(v, d, all->devices));
 	list = cJSON_AddArrayToObject(o, "workers");
 	for (i = 0; i < v->workers; i++)
 		cJSON_AddItemToArray(list, worker_json(v, &v->worker[i]));
@@ -155,4 +157,5 @@ void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_vi
 		return;
 	wh_protections_print(&v->protections);
 	wh_libraries_print(v->libraries);
+	wh_devices_print(v->devices);
 }

@@ -147,6 +147,7 @@ static void add_server(cJSON *o, const struct wh_look *now, const struct wh_look
 		e = cJSON_CreateObject();
 		wh_json_u64(e, "device", d);
 		cJSON_AddStringToObject(e, "name", now->device[d].name);
+		cJSON_AddStringToObject(e, "uuid", now->device[d].uuid);
 		wh_json_u64(e, "memory", now->device[d].memory);
 		wh_json_u64(e, "sms", now->device[d].sms);
 		add_figures(e, &now->device[d].figures);

@@ -46,7 +46,7 @@ struct wh_tenant_views {
 	int n;
 	bool server;		/* a server is running */
 	struct wh_protections protections;
-	cJSON *libraries;
+	cJSON *libraries, *devices;
 };
 
 /*
@@ -156,7 +156,7 @@ struct wh_look {
 	uint64_t cpu_ns;
 	unsigned int devices;
 	struct {
-		char name[64];
+		char name[64], uuid[WH_UUID];
 		uint64_t memory;
 		uint32_t sms;
 		struct wh_device_figures figures;

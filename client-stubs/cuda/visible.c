@@ -3,7 +3,8 @@
  * Decides which of the worker's devices the program sees, and under which numbers. The driver
  * in the worker has started before the client came, so the client's CUDA_VISIBLE_DEVICES and
  * CUDA_DEVICE_ORDER are obeyed here. The rules are those that the driver documents, and
- * otherwise the behaviour of the driver of CUDA 13.0. MIG instances cannot be named.
+ * otherwise the behaviour of the driver of CUDA 13.0. A MIG instance is named by its own
+ * UUID ("MIG-..."); neither the older names of instances nor the GPU's UUID name it.
  */
 #include "stubs.h"
 
@@ -26,7 +27,7 @@ static bool number(const char *s, int *value)
 
 static bool is_uuid(const char *s)
 {
-	return !strncmp(s, "GPU-", 4);
+	return !strncmp(s, "GPU-", 4) || !strncmp(s, "MIG-", 4);
 }
 
 static int nibble(const CUuuid *id, int i)
@@ -56,7 +57,7 @@ static int by_uuid(const char *s, const struct wh_device_info *info, int n)
 	int i, found = -1;
 
 	for (i = 0; i < n; i++) {
-		if (!matches(s + 4, &info[i].uuid))
+		if (info[i].instance != (*s == 'M') || !matches(s + 4, &info[i].uuid))
 			continue;
 		if (found >= 0)
 			return -1;

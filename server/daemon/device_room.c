@@ -18,23 +18,13 @@
 
 static bool free_of(const struct nvml *nvml, const char *uuid, uint64_t *bytes)
 {
+	nvml_device device = wh_nvml_find(nvml, uuid);
 	struct nvml_memory memory;
-	uint32_t i, n = 0;
-	char name[WH_UUID];
-	nvml_device device;
 
-	if (nvml->count(&n) != NVML_OK)
+	if (!device || nvml->memory(device, &memory) != NVML_OK)
 		return false;
-	for (i = 0; i < n; i++) {
-		if (nvml->handle(i, &device) != NVML_OK ||
-		    nvml->uuid(device, name, sizeof(name)) != NVML_OK || strcmp(name, uuid))
-			continue;
-		if (nvml->memory(device, &memory) != NVML_OK)
-			return false;
-		*bytes = memory.free;
-		return true;
-	}
-	return false;
+	*bytes = memory.free;
+	return true;
 }
 
 bool wh_device_room(const struct wh_checkpoint *o, const uint64_t need[WH_TENANT_DEVICES],

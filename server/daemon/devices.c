@@ -51,6 +51,72 @@ bool wh_devices_add(uint32_t *devices, const char *uuid, double number, char *er
 	return true;
 }
 
+void wh_devices_print(void *file)
+{
+	const struct wh_device *d = wh_server.device;
+
+	for (; d < wh_server.device + wh_server.devices; d++)
+		fprintf(file, "%s %s\n", d->uuid[0] ? d->uuid : "-", d->name);
+}
+
+/* --- What a tenant gets -------------------------------------------------------------------- */
+
+uint32_t wh_devices_instances(void)
+{
+	uint32_t out = 0;
+	unsigned int d;
+
+	for (d = 0; d < wh_server.devices; d++)
+		out |= (uint32_t)wh_is_instance(wh_server.device[d].uuid) << d;
+	return out;
+}
+
+/* A process that has an instance has no other device. */
+static bool fit_together(uint32_t devices, char *err, size_t err_size)
+{
+	const uint32_t instances = devices & wh_devices_instances();
+	unsigned int d;
+
+	if (!instances || devices == (instances & -instances))
+		return true;
+	d = (unsigned int)__builtin_ctz(instances);
+	snprintf(err, err_size, "devices: %s (device %u) is a MIG instance, and a process that has one has no other "
+		 "device: give the tenant this one alone", wh_server.device[d].uuid, d);
+	return false;
+}
+
+/*
+ * Where there are instances, a worker's driver has the tenant's devices alone, which so have the
+ * numbers from 0 on. The other numbers are of devices that it has not.
+ */
+static void number_apart(struct wh_tenant_limits *l, uint32_t devices)
+{
+	uint8_t own = 0, other = (uint8_t)__builtin_popcount(devices), to;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		to = devices >> d & 1 ? own++ : other++;
+		l->moved[to] = (uint8_t)(to ^ d);
+	}
+	l->hidden = ~((1u << own) - 1);
+}
+
+bool wh_devices_give(struct wh_tenant_limits *l, uint32_t devices, char *err, size_t err_size)
+{
+	const uint32_t instances = wh_devices_instances();
+
+	/* As CUDA does for a process that names no device. */
+	if (!devices)
+		devices = instances & -instances;
+	if (!fit_together(devices, err, err_size))
+		return false;
+	if (instances)
+		number_apart(l, devices);
+	else
+		l->hidden = devices ? ~devices : 0;
+	return true;
+}
+
 /* --- Over a handover ---------------------------------------------------------------------- */
 
 void wh_devices_leave(cJSON *o)

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct wh_tenant;
+struct wh_tenant_limits;
 
 /* What says of a tenant that it is there again after a restart. */
 enum wh_kept {
@@ -80,5 +81,14 @@ bool wh_devices_add(uint32_t *devices, const char *uuid, double number, char *er
 		    size_t err_size);
 /* Finds one, by its number or its UUID as text. */
 bool wh_device_named(const char *text, unsigned int *device, char *err, size_t err_size);
+/* Prints "UUID NAME" a line, by their numbers; a device without a UUID has "-". */
+void wh_devices_print(void *file);
+/* Returns the MIG instances among the server's devices, a bit each. */
+uint32_t wh_devices_instances(void);
+/*
+ * Gives a new tenant these devices, a bit each; 0: all, or the first instance where there are any.
+ * False with one line in err: they do not go together.
+ */
+bool wh_devices_give(struct wh_tenant_limits *l, uint32_t devices, char *err, size_t err_size);
 
 #endif

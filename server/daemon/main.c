@@ -283,7 +283,8 @@ enum {
 	 OPT_RESUME, OPT_RESUMES,
 	OPT_KEEP, OPT_SCOPE, OPT_BEHIND,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
-	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
+	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VISIBLE, OPT_VERSIONS,
+	OPT_FIGURES,
 };
 
 static const struct option table[] = {
@@ -327,6 +328,7 @@ static const struct option table[] = {
 	{ "tenant-trace", required_argument, NULL, OPT_TENANT_TRACE },
 	{ "tenant-account", required_argument, NULL, OPT_TENANT_ACCOUNT },
 	{ "probe", no_argument, NULL, OPT_PROBE },
+	{ "visible", required_argument, NULL, OPT_VISIBLE },
 	{ "versions", no_argument, NULL, OPT_VERSIONS },
 	{ "figures", no_argument, NULL, OPT_FIGURES },
 	{ "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
@@ -348,7 +350,8 @@ static struct {
 	int state;		/* of the program that this process was before; -1: none */
 	struct wh_shm_worker worker;
 	struct wh_checkpoint checkpoint;
-} opt = { .state = -1, .worker = { .started = -1, .tenant = WH_NO_TENANT } };
+	const char *visible;	/* of a probe: the one device, by its UUID; "": all */
+} opt = { .state = -1, .visible = "", .worker = { .started = -1, .tenant = WH_NO_TENANT } };
 
 __attribute__((noreturn, format(printf, 1, 2)))
 static void wrong(const char *fmt, ...)
@@ -488,6 +491,7 @@ static void set(int c)
 	case OPT_TENANT_TRACE:	tenant->trace = number("--tenant-trace", optarg, INT_MAX); break;
 	case OPT_TENANT_ACCOUNT:	tenant->account = number("--tenant-account", optarg, INT_MAX); break;
 	case OPT_PROBE:		opt.role = PROBE; break;
+	case OPT_VISIBLE:	opt.visible = optarg; break;
 	case OPT_VERSIONS:	opt.role = VERSIONS; break;
 	case OPT_FIGURES:	opt.role = FIGURES; break;
 	case OPT_CHECKPOINT:
@@ -674,7 +678,7 @@ int main(int argc, char **argv)
 		return wh_shm_serve(&opt.worker);
 	case PROBE:
 		return wh_probe_main(wh_server.backend, wh_server.nvml, wh_server.sm_group,
-				     opt.worker.protect, 3);
+				     opt.visible, opt.worker.protect, 3);
 	case VERSIONS:
 		return wh_versions_main(wh_server.backend, opt.worker.protect, 3);
 	case CHECKPOINT:

@@ -78,7 +78,11 @@ static bool all_have_uuids(char *err, size_t err_size)
 static bool may_move(const struct wh_tenant *t, unsigned int from, unsigned int to, char *err,
 		     size_t err_size)
 {
-	if (!t->file.limits->hidden)
+	if (wh_devices_instances())
+		snprintf(err, err_size, "this server has MIG instances (%s), so a program's driver has its own "
+			 "devices alone and cannot be restored on another one; no tenant moves",
+			 wh_server.device[__builtin_ctz(wh_devices_instances())].uuid);
+	else if (!t->file.limits->hidden)
 		snprintf(err, err_size, "tenant %s has all devices of this server, so there is no other one for it; "
 			 "--devices of `wormhole tenant create' or `run' gives it some", t->name);
 	else if (!has(t, from))

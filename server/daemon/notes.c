@@ -16,7 +16,8 @@
 static const struct {
 	const char *name;
 	void (*print)(void *file);
-} notes[] = { { "protection", wh_isolation_print }, { "libraries", wh_versions_print } };
+} notes[] = { { "protection", wh_isolation_print }, { "libraries", wh_versions_print },
+	    { "devices", wh_devices_print } };
 #define NOTES (sizeof(notes) / sizeof(*notes))
 
 void wh_notes_remove(void)

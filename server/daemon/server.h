@@ -270,9 +270,13 @@ void wh_unlock_dir(void);
 
 /* --- probe.c ------------------------------------------------------------------------ */
 
-/* Asks the backend, in a process of its own, which devices there are. */
+/*
+ * Asks the backend which devices there are, in a process of its own, and where there are MIG
+ * instances in one for each device.
+ */
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
-int wh_probe_main(const char *backend, const char *nvml, uint32_t sm_group,
+/* `visible`: the UUID of the one device that is asked for; "": all. */
+int wh_probe_main(const char *backend, const char *nvml, uint32_t sm_group, const char *visible,
 		  enum wh_protect protect, int fd);
 
 /* --- versions.c ----------------------------------------------------------------- */

@@ -352,7 +352,8 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		return false;
 	}
 	t->file.limits->seat = (uint32_t)t->seat;
-	t->file.limits->hidden = r->devices ? ~r->devices : 0;
+	if (!wh_devices_give(t->file.limits, r->devices, err, err_size))
+		return false;
 	t->trace = wh_trace_create();
 	if (t->trace < 0) {
 		snprintf(err, err_size, "tenant %s: memory for its trace: %s", t->name, strerror(errno));

@@ -32,22 +32,7 @@ static bool load(const char *library, const char *backend)
 	*(void **)&drv.get = dlsym(lib, "cuDeviceGet");
 	*(void **)&drv.retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
 	*(void **)&drv.release = dlsym(lib, "cuDevicePrimaryCtxRelease_v2");
-	return drv.get && drv.retain && drv.release && nvml.init() == NVML_OK;
-}
-
-/* CUDA and NVML number devices differently; the UUID says which is which. */
-static bool find(const char *uuid, nvml_device *out)
-{
-	char name[WH_UUID];
-	uint32_t i, n = 0;
-
-	if (nvml.count(&n) != NVML_OK)
-		return false;
-	for (i = 0; i < n; i++)
-		if (nvml.handle(i, out) == NVML_OK &&
-		    nvml.uuid(*out, name, sizeof(name)) == NVML_OK && !strcmp(name, uuid))
-			return true;
-	return false;
+	return drv.get && drv.retain && drv.release && nvml.processes && nvml.init() == NVML_OK;
 }
 
 /* Returns what this process holds of the device. 0: nothing, or the driver does not say. */
@@ -88,7 +73,10 @@ void wh_contexts_measure(const char *library, const char *backend,
 	memset(out, 0, sizeof(*out));
 	if ((library && !strcmp(library, "none")) || !load(library, backend))
 		return;
-	for (i = 0; i < r->devices; i++)
-		if (find(r->device[i].uuid, &d) && drv.get(&dev, (int)i) == CUDA_SUCCESS)
+	/* CUDA and NVML number devices differently; the UUID says which is which. */
+	for (i = 0; i < r->devices; i++) {
+		d = wh_nvml_find(&nvml, r->device[i].uuid);
+		if (d && drv.get(&dev, (int)i) == CUDA_SUCCESS)
 			out->bytes[i] = measure(d, dev);
+	}
 }

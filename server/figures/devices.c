@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "limits/sm_split.h"
@@ -53,11 +54,12 @@ static uint32_t attribute(CUdevice dev, CUdevice_attribute which)
 	return (uint32_t)v;
 }
 
+/* A process that is given an instance has no other device (instances.c). */
 static void uuid_text(char out[WH_UUID], const CUuuid *u)
 {
 	const unsigned char *b = (const unsigned char *)u->bytes;
-
-	int i, n = snprintf(out, WH_UUID, "GPU-");
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	int i, n = snprintf(out, WH_UUID, "%s", visible && wh_is_instance(visible) ? WH_MIG : "GPU-");
 
 	for (i = 0; i < 16; i++)
 		n += snprintf(out + n, WH_UUID - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",

@@ -28,10 +28,24 @@ struct wh_devices_report {
 	/* empty: SMs are divided as asked for; otherwise why the driver cannot do it */
 	char refused[300];
 	struct wh_device device[WH_TENANT_DEVICES];
+	/*
+	 * Not 0: the machine has MIG instances, of which a process has one. Then there are no
+	 * devices above, but UUIDs, and each is to be asked for alone (wh_devices_apart()).
+	 */
+	uint32_t apart;
+	uint32_t beyond;	/* there are more, for which there is no room */
+	char uuid[WH_TENANT_DEVICES][WH_UUID];
 };
 
 /* For the process that asks: loads the backend. False: r->error says why. */
 bool wh_devices_load(const char *backend, struct wh_devices_report *r);
+/*
+ * Looks by NVML for MIG instances, before the driver starts. If there are any, the report has the
+ * UUIDs of all instances, and of the GPUs that are not in MIG mode: those that CUDA_VISIBLE_DEVICES
+ * names, or all. `library` is as for wh_figures_main(), and "none" stands for the one beside the
+ * backend. False: there is none, or r->error says what is wrong.
+ */
+bool wh_devices_apart(const char *library, const char *backend, struct wh_devices_report *r);
 /*
  * Asks for its devices. sm_group: SMs of the groups into which they are split; 0: the driver's own
  * size.

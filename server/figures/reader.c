@@ -35,31 +35,31 @@ static bool load(const char *path, const char *driver)
 {
 	char err[300];
 
-	if (wh_nvml_load(&nvml, path, driver, err, sizeof(err)))
-		return true;
+	if (wh_nvml_load(&nvml, path, driver, err, sizeof(err))) {
+		if (nvml.processes)
+			return true;
+		snprintf(err, sizeof(err), "NVML lacks nvmlDeviceGetComputeRunningProcesses");
+	}
 	say("warn", "%s: memory behind the handlers is not noticed", err);
 	return false;
 }
 
-static bool open_device(struct source *s, uint32_t i)
-{
-	return nvml.handle(i, &s->handle) == NVML_OK &&
-	       nvml.uuid(s->handle, s->out.uuid, sizeof(s->out.uuid)) == NVML_OK;
-}
-
 static unsigned int open_devices(struct source *s)
 {
-	uint32_t i, n = 0, found = 0;
+	static struct wh_nvml_list l;
+	uint32_t i;
 	int rc = nvml.init();
 
-	if (rc != NVML_OK || nvml.count(&n) != NVML_OK) {
+	if (rc != NVML_OK || !wh_nvml_list(&nvml, &l)) {
 		say("warn", "NVML does not start (error %d): memory behind the handlers is not noticed",
 		       rc);
 		return 0;
 	}
-	for (i = 0; i < n && found < WH_TENANT_DEVICES; i++)
-		found += open_device(&s[found], i);
-	return found;
+	for (i = 0; i < l.n; i++) {
+		s[i].handle = l.entry[i].handle;
+		memcpy(s[i].out.uuid, l.entry[i].uuid, sizeof(s[i].out.uuid));
+	}
+	return l.n;
 }
 
 static struct wh_figure_of *figure_of(struct wh_figures *f, uint32_t pid)
@@ -170,7 +170,7 @@ static bool wait_for_word(int fd)
 int wh_figures_main(const char *library, const char *backend, unsigned int period_ms, int fd,
 		    wh_say_fn to)
 {
-	static struct source sources[WH_TENANT_DEVICES];
+	static struct source sources[WH_NVML_DEVICES];
 	struct timespec pause = { period_ms / 1000, period_ms % 1000 * 1000000L };
 	struct source *s;
 	unsigned int n;

@@ -27,6 +27,10 @@ bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r
 	}
 	r->error[sizeof(r->error) - 1] = 0;
 	r->refused[sizeof(r->refused) - 1] = 0;
+	if (r->apart > WH_TENANT_DEVICES)
+		r->apart = WH_TENANT_DEVICES;
+	for (i = 0; i < WH_TENANT_DEVICES; i++)
+		r->uuid[i][WH_UUID - 1] = 0;
 	if (r->devices > WH_TENANT_DEVICES)
 		r->devices = WH_TENANT_DEVICES;
 	for (i = 0; i < r->devices; i++) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Decides which devices NVML shows: those of the tenant that the worker's CUDA driver has, in
- * NVML's order, matched by UUID. A handle of any other device never leaves this file.
+ * NVML's order, matched by UUID. A handle of any other device never leaves this file and
+ * nvml_mig.c.
  */
 #include "libraries/nvml_view.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 struct wh_nvml_view wh_nvml_view;
 
@@ -23,60 +25,74 @@ struct wh_nvml_device *wh_nvml_device(nvmlDevice_t handle)
 
 /* --- Finding them ------------------------------------------------------------- */
 
+/* Writes the digits of a UUID, as they stand behind "GPU-" or "MIG-". */
 static bool cuda_uuid(const struct wh_driver *drv, int dev, char *out, size_t size)
 {
 	CUuuid id;
 	const uint8_t *b = (const uint8_t *)id.bytes;
-	size_t n;
+	size_t n = 0;
 	int i;
 
 	if (!drv->cuDeviceGetUuid_v2 || drv->cuDeviceGetUuid_v2(&id, dev) != CUDA_SUCCESS)
 		return false;
-	n = snprintf(out, size, "GPU-");
 	for (i = 0; i < 16; i++)
 		n += snprintf(out + n, size - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ?
 			      "-" : "", b[i]);
 	return true;
 }
 
-/* Returns the CUDA driver's number of the device with this UUID, or -1. */
-static int cuda_number(const char *uuid)
+int wh_nvml_number(const char *uuid)
 {
 	const struct wh_driver *drv = &wh_nvml_view.session->drv;
+	const char *digits = strchr(uuid, '-');
 	char own[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
 	int count = 0, i;
 
-	if (!drv->cuDeviceGetCount || drv->cuDeviceGetCount(&count) != CUDA_SUCCESS)
+	if (!digits || !drv->cuDeviceGetCount || drv->cuDeviceGetCount(&count) != CUDA_SUCCESS)
 		return -1;
 	for (i = 0; i < count && i < WH_TENANT_DEVICES; i++)
-		if (cuda_uuid(drv, i, own, sizeof(own)) && !strcmp(own, uuid))
-			return i;
+		if (cuda_uuid(drv, i, own, sizeof(own)) && !strcmp(own, digits + 1))
+			return wh_device_hidden(wh_nvml_view.session, i) ? -1 : i;
 	return -1;
+}
+
+bool wh_nvml_add(const struct wh_nvml_device *d)
+{
+	struct wh_nvml_view *v = &wh_nvml_view;
+
+	if (v->devices == WH_TENANT_DEVICES)
+		return false;
+	v->device[v->devices++] = *d;
+	return true;
+}
+
+static void find_device(unsigned int i)
+{
+	struct wh_nvml_device d = { .kind = WH_NVML_GPU };
+	int number;
+
+	if (REAL.nvmlDeviceGetHandleByIndex_v2(i, &d.handle) != NVML_SUCCESS ||
+	    REAL.nvmlDeviceGetUUID(d.handle, d.uuid, sizeof(d.uuid)) != NVML_SUCCESS)
+		return;
+	number = wh_nvml_number(d.uuid);
+	if (number < 0) {
+		wh_nvml_add_instance(d.handle, d.uuid);
+		return;
+	}
+	d.cuda = (unsigned int)number;
+	wh_nvml_add(&d);
 }
 
 static void find_devices(void)
 {
-	struct wh_nvml_view *v = &wh_nvml_view;
-	struct wh_nvml_device *d;
 	unsigned int count = 0, i;
-	int number;
 
-	v->devices = 0;
+	wh_nvml_view.devices = 0;
 	if (!REAL.nvmlDeviceGetCount_v2 || !REAL.nvmlDeviceGetHandleByIndex_v2 ||
 	    !REAL.nvmlDeviceGetUUID || REAL.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS)
 		return;
-	for (i = 0; i < count && v->devices < WH_TENANT_DEVICES; i++) {
-		d = &v->device[v->devices];
-		memset(d, 0, sizeof(*d));
-		if (REAL.nvmlDeviceGetHandleByIndex_v2(i, &d->handle) != NVML_SUCCESS ||
-		    REAL.nvmlDeviceGetUUID(d->handle, d->uuid, sizeof(d->uuid)) != NVML_SUCCESS)
-			continue;
-		number = cuda_number(d->uuid);
-		if (number < 0 || wh_device_hidden(v->session, number))
-			continue;
-		d->cuda = number;
-		v->devices++;
-	}
+	for (i = 0; i < count; i++)
+		find_device(i);
 }
 
 /* --- Start: once for the worker, whatever its client counts ------------------- */
@@ -100,29 +116,47 @@ static nvmlReturn_t start(void)
 
 /* --- Choosing ----------------------------------------------------------------- */
 
+/* Returns GPU number `i` of those that are shown, of which an instance is none; NULL. */
+static struct wh_nvml_device *gpu(unsigned int i)
+{
+	struct wh_nvml_device *d = wh_nvml_view.device, *end = d + wh_nvml_view.devices;
+
+	for (; d < end; d++)
+		if (d->kind != WH_NVML_INSTANCE && !i--)
+			return d;
+	return NULL;
+}
+
 static nvmlReturn_t get_count(unsigned int *count)
 {
 	if (!count)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*count = wh_nvml_view.devices;
+	for (*count = 0; gpu(*count);)
+		++*count;
 	return NVML_SUCCESS;
 }
 
 static nvmlReturn_t by_index(unsigned int i, nvmlDevice_t *device)
 {
-	if (!device || i >= wh_nvml_view.devices)
+	struct wh_nvml_device *d = gpu(i);
+
+	if (!device || !d)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*device = wh_nvml_view.device[i].handle;
+	*device = d->handle;
 	return NVML_SUCCESS;
 }
 
+/* An instance is number 0 of its GPU. */
 static nvmlReturn_t get_index(nvmlDevice_t device, unsigned int *index)
 {
 	struct wh_nvml_device *d = wh_nvml_device(device);
+	unsigned int i = 0;
 
 	if (!d || !index)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*index = d - wh_nvml_view.device;
+	while (d->kind != WH_NVML_INSTANCE && gpu(i) != d)
+		i++;
+	*index = i;
 	return NVML_SUCCESS;
 }
 
@@ -149,13 +183,26 @@ BY(nvmlDeviceGetHandleBySerial, const char *)
 BY(nvmlDeviceGetHandleByPciBusId, const char *)
 BY(nvmlDeviceGetHandleByPciBusId_v2, const char *)
 
+/* What is shown is known by its UUID here. Handles of an instance may differ. */
+static nvmlReturn_t by_uuid(const char *uuid, nvmlDevice_t *device)
+{
+	unsigned int i;
+
+	for (i = 0; uuid && device && i < wh_nvml_view.devices; i++)
+		if (!strcasecmp(wh_nvml_view.device[i].uuid, uuid)) {
+			*device = wh_nvml_view.device[i].handle;
+			return NVML_SUCCESS;
+		}
+	return shown_nvmlDeviceGetHandleByUUID(uuid, device);
+}
+
 void wh_nvml_choose_devices(struct wh_nvml_functions *f)
 {
 	f->nvmlInit_v2 = start;
 	f->nvmlDeviceGetCount = f->nvmlDeviceGetCount_v2 = get_count;
 	f->nvmlDeviceGetHandleByIndex = f->nvmlDeviceGetHandleByIndex_v2 = by_index;
 	f->nvmlDeviceGetIndex = get_index;
-	f->nvmlDeviceGetHandleByUUID = shown_nvmlDeviceGetHandleByUUID;
+	f->nvmlDeviceGetHandleByUUID = by_uuid;
 	f->nvmlDeviceGetHandleByUUIDV = shown_nvmlDeviceGetHandleByUUIDV;
 	f->nvmlDeviceGetHandleBySerial = shown_nvmlDeviceGetHandleBySerial;
 	f->nvmlDeviceGetHandleByPciBusId = shown_nvmlDeviceGetHandleByPciBusId;
@@ -170,4 +217,5 @@ void wh_loaded_nvml(struct wh_session *s, void *table)
 	wh_nvml_view.real = *(struct wh_nvml_functions *)table;
 	wh_nvml_choose_devices(table);
 	wh_nvml_show_tenant(table);
+	wh_nvml_show_instance(table);
 }

@@ -41,19 +41,24 @@ _Static_assert(sizeof(struct nvml_memory) == 24, "nvmlMemory_t");
 #define NVML_CORRECTED		0	/* NVML_MEMORY_ERROR_TYPE_CORRECTED */
 #define NVML_UNCORRECTED	1
 #define NVML_SINCE_LOADED	0	/* NVML_VOLATILE_ECC */
+#define NVML_MIG_ENABLED	1	/* NVML_DEVICE_MIG_ENABLE */
 
 struct nvml {
 	int (*init)(void);			/* nvmlInit_v2 */
 	int (*count)(uint32_t *);		/* nvmlDeviceGetCount_v2 */
 	int (*handle)(uint32_t, nvml_device *);	/* nvmlDeviceGetHandleByIndex_v2 */
 	int (*uuid)(nvml_device, char *, uint32_t);	/* nvmlDeviceGetUUID */
-	int (*processes)(nvml_device, uint32_t *, struct nvml_process *);
 	/* The following are NULL if the library has none. */
+	int (*processes)(nvml_device, uint32_t *, struct nvml_process *);
 	int (*utilization)(nvml_device, struct nvml_sample *, uint32_t *, uint64_t);
 	int (*memory)(nvml_device, struct nvml_memory *);
 	int (*temperature)(nvml_device, int, uint32_t *);
 	int (*power)(nvml_device, uint32_t *);	/* milliwatts */
 	int (*errors)(nvml_device, int, int, unsigned long long *);
+	int (*mig_mode)(nvml_device, uint32_t *, uint32_t *);	/* now, and after a reset */
+	int (*mig_most)(nvml_device, uint32_t *);	/* nvmlDeviceGetMaxMigDeviceCount */
+	/* nvmlDeviceGetMigDeviceHandleByIndex */
+	int (*mig_handle)(nvml_device, uint32_t, nvml_device *);
 };
 
 #endif

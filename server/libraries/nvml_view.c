@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define REAL	(wh_nvml_view.real)
-#define NO_INSTANCE	UINT32_MAX
 
 static inline const struct wh_limits *limits(void)
 {
@@ -51,6 +50,8 @@ static nvmlReturn_t memory_of(nvmlDevice_t device, nvmlMemory_t *m)
 
 	if (!d || !m)
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (d->kind == WH_NVML_DIVIDED)
+		return NVML_ERROR_NO_PERMISSION;
 	if (!REAL.nvmlDeviceGetMemoryInfo)
 		return NVML_ERROR_FUNCTION_NOT_FOUND;
 	rc = REAL.nvmlDeviceGetMemoryInfo(device, m);
@@ -77,6 +78,8 @@ static nvmlReturn_t memory_of_v2(nvmlDevice_t device, nvmlMemory_v2_t *m)
 
 	if (!d || !m)
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (d->kind == WH_NVML_DIVIDED)
+		return NVML_ERROR_NO_PERMISSION;
 	if (!REAL.nvmlDeviceGetMemoryInfo_v2)
 		return NVML_ERROR_FUNCTION_NOT_FOUND;
 	/* The genuine function also judges the version. */
@@ -196,6 +199,8 @@ static nvmlReturn_t utilization(nvmlDevice_t device, nvmlUtilization_t *u)
 
 	if (!d || !u)
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (d->kind == WH_NVML_DIVIDED)
+		return NVML_ERROR_NOT_SUPPORTED;
 	rc = rate(d);
 	if (rc != NVML_SUCCESS)
 		return rc;
@@ -240,8 +245,10 @@ static unsigned int processes(struct wh_nvml_device *d, nvmlProcessInfo_t *out)
 	const struct wh_device_usage *use;
 	const struct wh_worker_usage *w;
 	const nvmlProcessInfo_t *real;
+	unsigned int gpu, compute;
 	uint64_t memory;
 
+	wh_nvml_instance_ids(d, &gpu, &compute);
 	for (i = 0; i < WH_TENANT_WORKERS; i++) {
 		w = worker(i);
 		if (!w)
@@ -255,8 +262,8 @@ static unsigned int processes(struct wh_nvml_device *d, nvmlProcessInfo_t *out)
 		out[count++] = (nvmlProcessInfo_t){
 			.pid = w->client_pid,
 			.usedGpuMemory = memory || !real ? memory : real->usedGpuMemory,
-			.gpuInstanceId = NO_INSTANCE,
-			.computeInstanceId = NO_INSTANCE,
+			.gpuInstanceId = gpu,
+			.computeInstanceId = compute,
 		};
 	}
 	return count;
@@ -280,6 +287,8 @@ static nvmlReturn_t running(nvmlDevice_t device, unsigned int *count, nvmlProces
 
 	if (!d || !count)
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (d->kind == WH_NVML_DIVIDED)
+		return NVML_ERROR_NO_PERMISSION;
 	n = processes(d, all);
 	rc = fits(count, infos, n);
 	if (rc == NVML_SUCCESS && n)
@@ -321,6 +330,8 @@ static nvmlReturn_t process_utilization(nvmlDevice_t device,
 
 	if (!d || !count)
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (d->kind == WH_NVML_DIVIDED)
+		return NVML_ERROR_NOT_SUPPORTED;
 	rc = rate(d);
 	if (rc != NVML_SUCCESS)
 		return rc;

@@ -4,9 +4,11 @@
  * of its own; the worker refuses a client that names them all the same. The worker's driver has all
  * devices, and their numbers are the server's, but where the tenant has moved: there the driver is
  * given them in the order that they have in the tenant's older workers (wh_tenant_limits.moved).
+ * Where the server has MIG instances, the driver is given the tenant's devices alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "limits/limits.h"
 #include "session/handler.h"
@@ -22,17 +24,29 @@ bool wh_devices_in_order(const struct wh_session *s)
 {
 	const struct wh_tenant_limits *l = s->limits.page;
 	const char *list = getenv(WH_DEVICES_VARIABLE);
+	const bool apart = list && strstr(list, WH_MIG);
 	char order[WH_TENANT_DEVICES * 64], uuid[WH_UUID];
-	unsigned int d, moved = 0;
+	unsigned int d, moved = apart;
 	size_t n = 0;
 
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		moved |= l->moved[d];
 	for (d = 0; moved && d < WH_TENANT_DEVICES && n < sizeof(order); d++) {
-		if (wh_uuid_of(list, wh_device_place(l, d), uuid))
+		if (!(apart && wh_device_hidden(s, (int)d)) &&
+		    wh_uuid_of(list, wh_device_place(l, d), uuid))
 			n += (size_t)snprintf(order + n, sizeof(order) - n, "%s%s", n ? "," : "", uuid);
 	}
 	return !moved || (n && n < sizeof(order) && !setenv("CUDA_VISIBLE_DEVICES", order, 1));
+}
+
+bool wh_device_is_instance(const struct wh_session *s, int device)
+{
+	char uuid[WH_UUID];
+
+	return device >= 0 && device < WH_TENANT_DEVICES &&
+	       wh_uuid_of(getenv(WH_DEVICES_VARIABLE),
+			  wh_device_place(s->limits.page, (unsigned int)device), uuid) &&
+	       wh_is_instance(uuid);
 }
 
 bool wh_locations_hidden(const struct wh_session *s, const void *first, size_t count,

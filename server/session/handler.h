@@ -214,6 +214,8 @@ static inline CUresult wh_reach(struct wh_session *s, uint64_t addr, uint64_t by
 bool wh_device_hidden(const struct wh_session *s, int device);
 /* Call this before cuInit(). False: the driver cannot be told the order of the devices. */
 bool wh_devices_in_order(const struct wh_session *s);
+/* Is this device of the worker's a MIG instance? */
+bool wh_device_is_instance(const struct wh_session *s, int device);
 /*
  * Is a device hidden that is named in one of `count` objects of `stride` bytes, each with a
  * CUmemLocation at `offset`?

@@ -117,6 +117,7 @@ CUresult wh_do_whDeviceInfo(struct wh_session *s, struct wh_frame *f)
 	/* The client sees a device that is as big as the tenant's part of it. */
 	wh_mem_room(s, q->device, &room, &quota);
 	r->info.total_mem = total < quota ? total : quota;
+	r->info.instance = wh_device_is_instance(s, q->device);
 	get_attributes(s, q->device, &r->info);
 	r->info.value[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] =
 		wh_sms_count(s, q->device, r->info.value[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT]);

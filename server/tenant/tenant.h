@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
@@ -33,7 +34,7 @@
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
-#define WH_UUID			48	/* "GPU-" and 36 characters */
+#define WH_UUID			48	/* "GPU-" or "MIG-", and 36 characters */
 #define WH_COMMAND		16	/* of /proc/PID/comm, with a NUL */
 #define WH_TENANT_SHARED	4096	/* memory and events that workers share with each other */
 
@@ -125,7 +126,8 @@ struct wh_tenant_limits {
 	 * Workers keep their numbers of devices when the tenant moves to another one: their device
 	 * i is device i ^ moved[i] of the server (wh_device_place()). All tables of the tenant's
 	 * own go by the workers' numbers, and what tenants share by the server's. Changes only
-	 * while no call is under way (daemon/move.c).
+	 * while no call is under way (daemon/move.c). Where there are MIG instances, the tenant's
+	 * devices have the first numbers from the start (daemon/devices.c).
 	 */
 	uint8_t moved[WH_TENANT_DEVICES];
 };
@@ -155,6 +157,14 @@ static inline uint32_t wh_hidden_places(const struct wh_tenant_limits *l)
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		out |= (l->hidden >> d & 1) << wh_device_place(l, d);
 	return out;
+}
+
+#define WH_MIG	"MIG-"	/* the UUID of a MIG instance begins so, and that of a GPU with "GPU-" */
+
+/* Is this the UUID of a MIG instance, of which a process has one at most? */
+static inline bool wh_is_instance(const char *uuid)
+{
+	return !strncmp(uuid, WH_MIG, sizeof(WH_MIG) - 1);
 }
 
 /* Copies UUID number `n` of a list "UUID,UUID,..." (WH_DEVICES_VARIABLE). False: it has none. */

@@ -72,6 +72,22 @@ static void test_lists(void)
 	   !wh_visible_none(NULL) && !wh_visible_none("7"), "empty_lists_are_known_beforehand");
 }
 
+/* The second device is a MIG instance here. */
+static void test_instances(void)
+{
+	info[1].instance = 1;
+	ok(!strcmp(chosen("MIG-180335a4-2a05-6b19-5b0f-f9cdca61a348", NULL), "1") &&
+	   !strcmp(chosen("MIG-18", NULL), "1") && !wh_visible_none("MIG-18"),
+	   "instance_is_named_by_its_uuid_or_the_beginning");
+	ok(!strcmp(chosen("GPU-18", NULL), "100"), "instance_is_not_named_as_a_gpu");
+	ok(!strcmp(chosen("MIG-25", NULL), "100"), "gpu_is_not_named_as_an_instance");
+	ok(!strcmp(chosen("MIG-GPU-180335a4-2a05-6b19-5b0f-f9cdca61a348/1/0", NULL), "100"),
+	   "older_name_of_an_instance_is_none");
+	ok(!strcmp(chosen("1", NULL), "1") && !strcmp(chosen(NULL, NULL), "012"),
+	   "instance_has_a_number_as_others");
+	info[1].instance = 0;
+}
+
 static void test_order(void)
 {
 	ok(!strcmp(chosen(NULL, "PCI_BUS_ID"), "120"), "devices_are_ordered_by_their_place");
@@ -119,8 +135,9 @@ int main(void)
 		memcpy(&info[i].uuid, uuid[i], 16);
 		info[i].value[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] = bus[i];
 	}
-	tap_plan(sizeof(cases) / sizeof(*cases) + 12);
+	tap_plan(sizeof(cases) / sizeof(*cases) + 17);
 	test_lists();
+	test_instances();
 	test_order();
 	test_numbers();
 	return tap_exit();
