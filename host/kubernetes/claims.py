@@ -7,7 +7,7 @@ administrator's DeviceClass allows bounds what a claim may ask for.
 import decimal
 
 from kubernetes.utils.quantity import parse_quantity
-from tenants import Refused
+from tenants import Refused, is_instance
 
 DRIVER = 'gpu.wormhole.invalid'
 API_VERSION = DRIVER + '/v1'
@@ -130,6 +130,9 @@ def read(claim, devices):
         add(limits.setdefault(device['uuid'], {}), device, r, config)
         answer.append({'request_names': [r['request']], 'pool_name': r['pool'], 'device_name': r['device'],
                        **({'share_id': r['shareID']} if 'shareID' in r else {})})
+    if len(limits) > 1 and any(map(is_instance, limits)):
+        raise Refused('a claim with a MIG instance has no other device, since a process that has one sees no other: '
+                      f'make a claim for each of {", ".join(limits)}')
     if len(users) > 1:
         raise Refused(f'a claim has one user, and not {len(users)}')
     return {'user': users.pop(), 'limits': limits}, answer

@@ -11,12 +11,20 @@ import time
 import claims
 import kubernetes
 import urllib3
-from tenants import Refused
+from tenants import Refused, is_instance
 
 GROUP = ('resource.k8s.io', 'v1')
 TIMEOUT_S = 20
 MIB = 1 << 20
 SENT = claims.DRIVER + '/sent'
+
+
+def kind(d):
+    """Attributes that say whether a device is a MIG instance, and of which profile."""
+    profile = d['name'].partition(' MIG ')[2]
+    if not is_instance(d['uuid']):
+        return {'type': {'string': 'gpu'}}
+    return {'type': {'string': 'mig'}, **({'profile': {'string': profile[:64]}} if profile else {})}
 
 
 def device(d):
@@ -26,7 +34,7 @@ def device(d):
         'name': claims.device_name(d),
         'allowMultipleAllocations': True,
         'attributes': {'uuid': {'string': d['uuid']}, 'productName': {'string': d['name'][:64]},
-                       'sms': {'int': d['sms']}},
+                       'sms': {'int': d['sms']}, **kind(d)},
         'capacity': {
             'memory': {'value': f'{memory}Mi', 'requestPolicy': {
                 'default': f'{memory}Mi', 'validRange': {'min': '1Mi', 'step': '1Mi', 'max': f'{memory}Mi'}}},

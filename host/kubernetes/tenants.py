@@ -13,6 +13,11 @@ class Refused(Exception):
     """What was asked for cannot be done; the text is for the user."""
 
 
+def is_instance(uuid):
+    """Is this a MIG instance? A tenant that has one has no other device."""
+    return uuid.startswith('MIG-')
+
+
 class Server:
     def __init__(self, folder, cdi_folder):
         self.folder = folder

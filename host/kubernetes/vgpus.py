@@ -10,7 +10,7 @@ import threading
 import time
 
 from pods import GPU, share_of
-from tenants import Refused
+from tenants import Refused, is_instance
 
 MIB = 1 << 20
 MEMORY, PERCENT, CORES = 'nvidia.com/gpumem', 'nvidia.com/gpumem-percentage', 'nvidia.com/gpucores'
@@ -68,6 +68,9 @@ class Vgpus:
                           'which are percent of each of its devices')
         fits = []
         for uuid, total in self.memory.items():
+            # Who has a MIG instance has no other device.
+            if n > 1 and is_instance(uuid):
+                continue
             memory = (counts[MEMORY] * self.unit if MEMORY in counts else
                       total * counts[PERCENT] // 100 if PERCENT in counts else total // self.split)
             used, busy, containers = self.used(uuid)
