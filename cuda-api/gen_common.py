@@ -109,6 +109,22 @@ def in_order(api):
 
 # --- Text --------------------------------------------------------------------------
 
+def wrap(text, width=96):
+    """Breaks long lines behind a comma, or before a call inside a call."""
+    out = []
+    for line in text.split('\n'):
+        indent = line[:len(line) - len(line.lstrip('\t'))] + '\t\t'
+        while len(line.expandtabs(8)) > width:
+            cut = max((m.end() for m in re.finditer(r', |\((?=\w+\()', line)
+                       if len(line[:m.end()].expandtabs(8)) <= width), default=0)
+            if cut <= len(indent):
+                break
+            out.append(line[:cut].rstrip())
+            line = indent + line[cut:]
+        out.append(line)
+    return '\n'.join(out)
+
+
 def proto(func, name=None):
     """Returns the prototype, with one parameter a line if one line is too long."""
     text = func.prototype(name)

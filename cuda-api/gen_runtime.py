@@ -21,7 +21,8 @@ import re
 import sys
 
 import runtime_older
-from gen_common import read_table, write
+import watched
+from gen_common import read_table, wrap, write
 from gen_errors import read_errors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -196,22 +197,6 @@ def ptsz(name, hdr):
     return f'{f.prototype(name)};\n\n{f.prototype(name)}\n{{\n\treturn {f.name}({args});\n}}\n'
 
 
-def wrap(text, width=96):
-    """Breaks long lines behind a comma, or before a call inside a call."""
-    out = []
-    for line in text.split('\n'):
-        indent = line[:len(line) - len(line.lstrip('\t'))] + '\t\t'
-        while len(line.expandtabs(8)) > width:
-            cut = max((m.end() for m in re.finditer(r', |\((?=\w+\()', line)
-                       if len(line[:m.end()].expandtabs(8)) <= width), default=0)
-            if cut <= len(indent):
-                break
-            out.append(line[:cut].rstrip())
-            line = indent + line[cut:]
-        out.append(line)
-    return '\n'.join(out)
-
-
 def gen_calls(calls, runtime, driver):
     """Returns (text of gen_cudart_calls.c, driver symbols used)."""
     mapper, parts, used = Mapper(runtime, driver), [], set()
@@ -241,26 +226,52 @@ def gen_driver(used):
     return '\n'.join(out)
 
 
-# What the runtime asks the driver for its own sake is no call that a profiler would show.
-INNER = re.compile(r'cu(Init|DriverGetVersion|GetProcAddress\w*|GetError\w*|Ctx(Get|Set|Push|Pop|Create|Destroy)\w*|'
-                   r'DevicePrimary\w+|DeviceGet\w*|Library\w+|Module\w+|Kernel\w+|FuncGet\w+|FuncIsLoaded|FuncLoad)$')
+# A launch by the runtime: which parameter says what runs.
+KERNELS = {'cudaLaunchKernel': 'p->func', 'cudaLaunchCooperativeKernel': 'p->func', 'cudaLaunchKernelExC': 'p->func',
+           '__cudaLaunchKernel': 'p->kernel'}
 
 
-def gen_seen(used, driver):
-    """Returns functions that tell a profiler of the driver's functions that they call (profile.c)."""
-    seen = [s for s in sorted(used) if not INNER.match(s)]
-    out = [BANNER + '#include "cudart.h"\n']
-    for s in seen:
-        f = driver.functions[s]
-        args = ', '.join(p.name for p in f.params)
-        out.append(f'static {f.prototype("seen_" + s)}\n{{\n'
-                   '\tuint32_t before = rt_profile_begin(__builtin_return_address(0));\n'
-                   f'\tCUresult res = rt_unseen.{s}({args});\n\n'
-                   '\trt_profile_end(before, res);\n\treturn res;\n}\n')
-    out.append('const struct rt_seen rt_seen[] = {')
-    out += [f'\t{{ offsetof(struct rt_driver, {s}), (void *)seen_{s} }},' for s in seen]
-    out += ['};', f'const size_t rt_seen_count = {len(seen)};', '']
-    return wrap('\n'.join(out))
+def watched_functions(functions, major):
+    """Returns what watched.py needs of functions {name in the objects: prototype} that have the shape of that major."""
+    out = []
+    for symbol, (func, declare) in sorted(functions.items()):
+        name = re.sub(r'^of_\d+_', '', symbol)
+        out.append({'symbol': symbol, 'func': func, 'name': name, 'major': major, 'declare': declare,
+                    'kernel': KERNELS.get(base_name(name), '')})
+    return out
+
+
+def of_13(calls, runtime):
+    """Returns {name: (prototype, is it in no header)} of 13's exports that return an error."""
+    out = {}
+    for name in calls:
+        func = runtime.functions.get(name) or runtime.functions.get(base_name(name))
+        if func is None and base_name(name) == '__cudaLaunchKernel':
+            launch = runtime.functions['cudaLaunchKernel']
+            kernel = runtime.functions['cudaKernelSetAttributeForDevice'].params[0]
+            func = headers.Function(name, launch.result, [kernel, *launch.params[1:]])
+        if func and func.result.spelling == 'cudaError_t':
+            out[name] = (func, name not in runtime.functions)
+    return out
+
+
+def of_older(major, out):
+    """Returns the same of the functions that client-stubs/cudart has in that major's shape."""
+    folder = os.path.join(HERE, '..', 'client-stubs', 'cudart')
+    prefix = f'of_{major}_'
+    hdr = headers.parse(f'#include "of_{major}.h"\n', keep=lambda n: n.startswith(prefix), includes=[folder, HERE, out])
+    return {n: (f, False) for n, f in hdr.functions.items() if f.result.spelling == 'cudaError_t'}
+
+
+def gen_watched(calls, runtime, out):
+    """Yields (file, text) of the exports that tell a watcher, and of the names of the functions behind them."""
+    listed = ''
+    for major in (13, *runtime_older.MAJORS):
+        functions = watched_functions(of_13(calls, runtime) if major == 13 else of_older(major, out), major)
+        include = 'cudart.h' if major == 13 else f'of_{major}.h'
+        yield f'gen_cudart_watched_{major}.c', wrap(watched.file('runtime', BANNER, include, functions))
+        listed += watched.names('runtime', functions)
+    yield 'gen_cudart_watched.txt', listed
 
 
 def gen_errors(errors, driver):
@@ -412,10 +423,12 @@ def main():
         die('no such driver function: ' + ' '.join(unknown))
     os.makedirs(opt.out, exist_ok=True)
     for name, body in (('gen_cudart_calls.c', text), ('gen_cudart_driver.h', gen_driver(used)),
-                       ('gen_cudart_seen.c', gen_seen(used, driver)),
                        ('gen_cudart_errors.c', gen_errors(runtime_errors(runtime), driver)),
                        ('gen_libcudart.map', gen_map(calls, 13)), *older_products(of),
                        ('gen_cudart_exports.h', gen_list(of)), ('gen_cudart_versions.h', gen_versions(of))):
+        write(os.path.join(opt.out, name), body)
+    # The headers of older majors' shapes need the files above.
+    for name, body in gen_watched(calls, runtime, opt.out):
         write(os.path.join(opt.out, name), body)
 
 

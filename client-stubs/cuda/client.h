@@ -90,7 +90,7 @@ struct wh_thread {
 	struct wh_holder holder;
 	uint32_t slot;			/* the slot of its current or last call */
 	uint32_t own_slot;		/* the slot that it prefers */
-	/* profile.c: the API call that runs, and the request that is such a call by itself */
+	/* profile.c: the API call that runs, and the request that is no part of one */
 	uint32_t number, request;
 	struct wh_thread_stream *streams;	/* per-thread default streams */
 	uint32_t depth;
@@ -124,13 +124,16 @@ CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status);
 /* The same for any handler. CUDA_SUCCESS means that a response came, whatever it says. */
 CUresult wh_run_on(struct wh_call *c, uint32_t handler);
 
+/* profile.c: does somebody watch the program's calls? Each export looks at it. */
+extern WH_HIDDEN bool wh_watched;
 /* profile.c: gives a request that is about to be sent the number of its API call. */
 void wh_profile_request(struct wh_req *q, uint32_t handler);
 /*
- * Begins an API call that is named by a request, and that several requests are of.
- * wh_profile_end() ends it.
+ * Begins a call that is named by a request, and that several requests are of, unless it is part of
+ * an API call. wh_profile_end() gets what it returns.
  */
 uint32_t wh_profile_begin_call(uint32_t call);
+void wh_profile_end(uint32_t before, int result);
 /* The thread's request is answered, and was an API call by itself. */
 void wh_profile_ended(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of our libcuda.so.1 that a stub library of ours (libcublas.so.13, ...) uses:
- * the process's one connection. They are exported under the version WORMHOLE_PRIVATE_3
+ * the process's one connection. They are exported under the version WORMHOLE_PRIVATE_4
  * (cuda-api/cuda.api lists them), so a stub library does not load with any other libcuda.so.1.
  * A change here needs a new version.
  */
@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "api_call.h"
 #include "log.h"
 #include "wire.h"
 
@@ -130,29 +131,34 @@ static inline uint64_t wh_request_put_string(struct wh_call *c, const char *s)
 
 /* --- A profiler ---------------------------------------------------------------------- */
 
-/* What is told of the program's API calls, in the thread that makes each (profile.c). */
+/* What is told of requests, in the thread that sends each (profile.c). */
 struct wh_profiler {
 	/*
-	 * A call begins: a function of the runtime, or, if `name` is NULL, the request `call` that
-	 * is no part of one. Returns the call's number, which is not 0 and below `of_library`.
+	 * A request that is no part of an API call begins. Returns its number, which is not 0 and
+	 * below `of_library`.
 	 */
-	uint32_t (*begin)(const char *name, uint32_t call);
+	uint32_t (*begin)(uint32_t call);
 	void (*end)(uint32_t number, int result);
-	/* A request of the call is about to be sent. */
+	/* A request of the call of that number is about to be sent. */
 	void (*sent)(uint32_t number, uint32_t call);
 	uint32_t of_library;	/* a bit of the number in requests to other libraries */
 	uint32_t library;	/* the profiler's own WH_LIB_*: its requests have no number */
 };
 
-/* Begins or, by NULL, ends to tell a profiler. The worker must expect numbers before. */
+/*
+ * Begins or, by NULL, ends to give requests the numbers of their API calls. The worker must expect
+ * numbers before.
+ */
 void wh_profile(const struct wh_profiler *p);
-/* libcudart: is told whether it has to say which functions the program calls. */
-void wh_profile_runtime(void (*watch)(bool on));
-/* libcudart: around a function. The second gets what the first has returned. */
-uint32_t wh_profile_begin(const char *name);
-void wh_profile_end(uint32_t before, int result);
 /* Returns the program's number of a device of the worker, or the number itself. */
 uint32_t wh_profile_device(uint32_t real);
+/* Begins or, by NULL, ends to tell a watcher of the program's API calls. */
+void wh_watch(const struct wh_watcher *w);
+/* libcudart: is told whether it has to tell of the functions that the program calls. */
+void wh_watch_runtime(void (*watch)(bool on));
+/* libcudart: around a function that is watched. */
+void wh_api_begin(struct wh_api_call *c);
+void wh_api_end(struct wh_api_call *c);
 
 /* --- The rest ---------------------------------------------------------------------- */
 

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Entry points by name and version. Of the versions of a function, it finds the newest that is
- * not newer than asked for. The table is generated from the types that NVIDIA publishes for
- * exactly this purpose.
+ * not newer than asked for. The table is in entry_points.c.
  */
 #include "stubs.h"
+#include "entry_points.h"
 
 #include <limits.h>
 
-struct wh_entry_point {
-	const char *name;
-	int version;
-	int per_thread;
-	void *function;
-};
-
-#include "gen_entry_points.h"
-
-#define ENTRY_POINTS (sizeof(wh_entry_points) / sizeof(*wh_entry_points))
+#define ENTRY_POINTS wh_entry_point_count
 
 /* Returns the index of the first entry of that name, or ENTRY_POINTS. */
 static size_t first_of(const char *name)

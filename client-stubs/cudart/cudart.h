@@ -77,19 +77,16 @@ void rt_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 cudaError_t rt_start(void);
 
 /*
- * profile.c: while somebody profiles, `drv` has functions that tell of a call around the driver's
- * own, which are in rt_unseen. `lib` is the driver's library, where a profiler may be.
+ * profile.c: while somebody watches, an export tells of its call before and after it runs. `lib` is
+ * the driver's library, where a watcher may be.
  */
-struct rt_seen {
-	size_t offset;		/* of the function in struct rt_driver */
-	void *function;
-};
-extern const struct rt_seen rt_seen[];
-extern const size_t rt_seen_count;
-extern struct rt_driver rt_unseen;
+struct wh_api_call;
+extern bool rt_watched;
 void rt_profile_start(void *lib);
-uint32_t rt_profile_begin(const void *caller);
-void rt_profile_end(uint32_t before, CUresult res);
+void rt_api_begin(struct wh_api_call *c);
+void rt_api_end(struct wh_api_call *c);
+/* Returns the name of the kernel that the program launches by this address or handle, or NULL. */
+const char *rt_kernel_name(const void *func);
 
 /* device.c */
 cudaError_t rt_bind(void);

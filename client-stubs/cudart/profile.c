@@ -1,89 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tells a profiler which functions of the runtime the program calls, if the driver's library is the
- * forwarding one, which has functions for that. While nobody profiles, a call runs no code of this
- * file: only then the table of driver functions has others (gen_cudart_seen.c).
+ * Tells a watcher which functions of the runtime the program calls, if the driver's library is the
+ * forwarding one, which has functions for that. While nobody watches, an export looks at one flag,
+ * and runs no code of this file (gen_cudart_watched_13.c).
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <string.h>
 
+#include "api_call.h"
 #include "cudart.h"
 
-#define NAMES	1024u	/* callers whose function is known; a power of two */
+/* Until the driver's library is known, a call looks whether there is a watcher. */
+bool rt_watched = true;
+static void (*_Atomic api_begin)(struct wh_api_call *c);
+static void (*_Atomic api_end)(struct wh_api_call *c);
 
-struct rt_driver rt_unseen;
-static uint32_t (*profile_begin)(const char *name);
-static void (*profile_end)(uint32_t before, int result);
-
-/* Both are written once, the name first: a reader that sees the caller sees its name. */
-static struct {
-	_Atomic(const void *) caller;
-	_Atomic(const char *) name;
-} names[NAMES];
-
-/* Returns the exported function that has this code; NULL: it is in none. */
-static const char *find_name(const void *caller)
+/* The watcher asks, in a launch: NULL if the launch will fail, too. */
+const char *rt_kernel_name(const void *func)
 {
-	const ElfW(Sym) *sym = NULL;
-	Dl_info info;
+	const char *name = NULL;
+	CUkernel kernel;
 
-	if (!dladdr1(caller, &info, (void **)&sym, RTLD_DL_SYMENT) || !sym || !info.dli_sname ||
-	    (uintptr_t)caller - (uintptr_t)info.dli_saddr > sym->st_size)
+	if (rt_enter() || rt_function(func, &kernel) || DRV(cuKernelGetName(&name, kernel)))
 		return NULL;
-	return info.dli_sname;
-}
-
-static const char *name_of(const void *caller)
-{
-	unsigned int i = (uintptr_t)caller * 0x9e3779b97f4a7c15ULL >> 54;
-	const void *known = atomic_load_explicit(&names[i].caller, memory_order_acquire);
-	const char *name, *nobody = NULL;
-
-	if (known == caller)
-		return atomic_load_explicit(&names[i].name, memory_order_relaxed);
-	name = find_name(caller);
-	/* Two callers with one place: the first one keeps it. */
-	if (name && atomic_compare_exchange_strong(&names[i].name, &nobody, name))
-		atomic_store_explicit(&names[i].caller, caller, memory_order_release);
 	return name;
 }
 
-uint32_t rt_profile_begin(const void *caller)
-{
-	const char *name = name_of(caller);
-
-	return profile_begin(name ? name : "");
-}
-
-void rt_profile_end(uint32_t before, CUresult res)
-{
-	profile_end(before, res == CUDA_SUCCESS ? 0 : (int)rt_error(res));
-}
-
-/* The driver's library calls it, one thread at a time. A pointer is written at once. */
+/* The driver's library calls it, one thread at a time. */
 static void watch(bool on)
 {
-	size_t i;
-
-	for (i = 0; i < rt_seen_count; i++) {
-		void **to = (void **)((char *)&drv + rt_seen[i].offset);
-		void *own = *(void **)((char *)&rt_unseen + rt_seen[i].offset);
-
-		__atomic_store_n(to, on ? rt_seen[i].function : own, __ATOMIC_RELEASE);
-	}
+	__atomic_store_n(&rt_watched, on, __ATOMIC_RELEASE);
 }
 
 void rt_profile_start(void *lib)
 {
-	void (*runtime)(void (*watch)(bool on));
+	void (*runtime)(void (*watch)(bool on)), *begin, *end;
 
-	rt_unseen = drv;
-	*(void **)&runtime = dlsym(lib, "wh_profile_runtime");
-	*(void **)&profile_begin = dlsym(lib, "wh_profile_begin");
-	*(void **)&profile_end = dlsym(lib, "wh_profile_end");
-	if (runtime && profile_begin && profile_end)
-		runtime(watch);
+	*(void **)&runtime = dlsym(lib, "wh_watch_runtime");
+	begin = dlsym(lib, "wh_api_begin");
+	end = dlsym(lib, "wh_api_end");
+	if (!runtime || !begin || !end) {
+		watch(false);
+		return;
+	}
+	atomic_store(&api_end, (void (*)(struct wh_api_call *))end);
+	atomic_store(&api_begin, (void (*)(struct wh_api_call *))begin);
+	runtime(watch);
+}
+
+/* The program's first call: nobody watches if the driver's library is not there yet. */
+static void look(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+
+	if (lib)
+		rt_profile_start(lib);
+}
+
+void rt_api_begin(struct wh_api_call *c)
+{
+	if (!atomic_load(&api_begin))
+		look();
+	if (atomic_load(&api_begin))
+		atomic_load(&api_begin)(c);
+}
+
+/* Without a watcher at its begin there is none at its end. */
+void rt_api_end(struct wh_api_call *c)
+{
+	if (c->watcher)
+		atomic_load(&api_end)(c);
 }

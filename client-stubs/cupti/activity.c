@@ -37,6 +37,11 @@ uint64_t cu_kinds_ever(void)
 	return ever;
 }
 
+bool cu_profiling(void)
+{
+	return __atomic_load_n(&told, __ATOMIC_ACQUIRE);
+}
+
 /* What the worker has to record for these: any of its kinds makes it follow calls, too. */
 static uint64_t for_worker(uint64_t k)
 {
@@ -62,14 +67,15 @@ static CUptiResult tell_worker(uint64_t k)
 static void stop(void)
 {
 	wh_profile(NULL);
-	told = false;
+	__atomic_store_n(&told, false, __ATOMIC_RELEASE);
+	cu_watch();
 }
 
 static CUptiResult start(void)
 {
 	CUptiResult res = CUPTI_SUCCESS;
 
-	if (!ever) {
+	if (!for_worker(ever)) {
 		cu_calls_forget();
 		cu_records_forget();
 		cu_clock_forget();
@@ -93,7 +99,8 @@ static CUptiResult change(uint64_t to)
 		res = start();
 		if (res != CUPTI_SUCCESS)
 			return res;
-		told = true;
+		__atomic_store_n(&told, true, __ATOMIC_RELEASE);
+		cu_watch();
 	} else if (!for_worker(to) && told) {
 		stop();
 	}
@@ -173,7 +180,7 @@ static CUptiResult flush_worker(uint32_t flag)
 	return res;
 }
 
-static CUptiResult flush(uint32_t flag)
+static CUptiResult worker_records(uint32_t flag)
 {
 	CUptiResult res;
 
@@ -185,6 +192,13 @@ static CUptiResult flush(uint32_t flag)
 		res = flush_worker(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	if (res == CUPTI_SUCCESS)
 		res = cu_records_fetch();
+	return res;
+}
+
+static CUptiResult flush(uint32_t flag)
+{
+	CUptiResult res = worker_records(flag);
+
 	dropped += cu_calls_dropped() + cu_records_dropped() + cu_buffer_dropped();
 	cu_buffer_complete();
 	if (kinds)

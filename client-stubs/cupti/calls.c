@@ -68,6 +68,13 @@ static uint32_t thread_of(const struct stack *s)
 	return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? s->system : s->own;
 }
 
+uint32_t cu_thread_number(void)
+{
+	const struct stack *s = own_stack();
+
+	return s ? thread_of(s) : 0;
+}
+
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType to)
 {
 	if (to != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT &&
@@ -195,19 +202,20 @@ static uint32_t new_number(void)
 	return n ? n : 1;
 }
 
-static uint32_t begin(const char *name, uint32_t call)
+uint32_t cu_call_number(void)
 {
-	uint32_t number = new_number(), kind = CUPTI_ACTIVITY_KIND_DRIVER, cbid;
+	return new_number();
+}
+
+void cu_call_begin(uint32_t number, uint32_t kind, uint32_t cbid)
+{
 	struct cu_call *c = place_of(number, true);
 	struct stack *s = own_stack();
 
 	if (!c || !s) {
 		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
-		return number;
+		return;
 	}
-	if (name)
-		kind = CUPTI_ACTIVITY_KIND_RUNTIME;
-	cbid = name ? cu_runtime_cbid(name) : cu_driver_cbid(call);
 	if (!cbid || !(cu_kinds() >> kind & 1) || !cu_call_wanted(kind, cbid))
 		kind = 0;
 	*c = (struct cu_call) {
@@ -215,10 +223,26 @@ static uint32_t begin(const char *name, uint32_t call)
 	};
 	note_externals(c, s);
 	c->start = cu_now();
+}
+
+void cu_call_without_record(uint32_t number)
+{
+	struct cu_call *c = place_of(number, true);
+
+	if (c)
+		*c = (struct cu_call) { .number = number, .state = CU_CALL_TOLD };
+}
+
+/* A request of a library's stub: no function of the runtime or the driver was called. */
+static uint32_t begin(uint32_t call)
+{
+	uint32_t number = new_number();
+
+	cu_call_begin(number, CUPTI_ACTIVITY_KIND_DRIVER, cu_driver_cbid(call));
 	return number;
 }
 
-static void end(uint32_t number, int result)
+void cu_call_end(uint32_t number, int result)
 {
 	struct cu_call *c = place_of(number, false);
 
@@ -239,7 +263,7 @@ static void sent(uint32_t number, uint32_t call)
 
 const struct wh_profiler cu_profiler = {
 	.begin = begin,
-	.end = end,
+	.end = cu_call_end,
 	.sent = sent,
 	.of_library = WH_CUPTI_OF_LIBRARY,
 	.library = WH_LIB_cupti,
@@ -265,7 +289,7 @@ void cu_calls_tell(void (*tell)(const struct cu_call *c))
 			c->state = CU_CALL_TOLD;
 			tell(c);
 		}
-		all = all && c && c->state == CU_CALL_TOLD;
+		all = all && c && c->number == base + i && c->state == CU_CALL_TOLD;
 		if (all)
 			told = i + 1;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The numbers by which CUPTI calls functions: those of the runtime by name, and those of the driver
- * by the number of the request that does the work.
+ * The numbers by which CUPTI calls functions: by their names, and for requests of libraries by the
+ * number of the request.
  */
 #include "cupti_stub.h"
 #include "gen_call_names.h"
@@ -25,6 +25,7 @@ static const struct named runtime[] = {
 static const struct named driver[] = {
 #include "gen_cupti_cbids.h"
 };
+
 
 #define COUNT(a)	(sizeof(a) / sizeof(*(a)))
 #define CALLS		1024u	/* numbers of the driver's requests are below */
@@ -101,11 +102,10 @@ static void setup(void)
  * Of several versions the newest one is the function's. What the compiler's code for <<<>>> calls,
  * such as __cudaLaunchKernel, is the function of that name.
  */
-uint32_t cu_runtime_cbid(const char *name)
+static uint32_t find_runtime(const char *name)
 {
 	size_t low = 0, high = COUNT(by_name), mid;
 
-	pthread_once(&once, setup);
 	if (!strncmp(name, "__", 2))
 		name += 2;
 	while (low < high) {
@@ -116,6 +116,20 @@ uint32_t cu_runtime_cbid(const char *name)
 			high = mid;
 	}
 	return low && !strcmp(by_name[low - 1].name, name) ? by_name[low - 1].cbid : 0;
+}
+
+#define NONE	UINT32_MAX	/* in a function's memo */
+
+uint32_t cu_cbid_of(struct wh_api_function *f)
+{
+	uint32_t known = __atomic_load_n(&f->memo, __ATOMIC_RELAXED);
+
+	if (!known) {
+		pthread_once(&once, setup);
+		known = f->api == WH_API_RUNTIME ? find_runtime(f->name) : find_driver(f->name);
+		__atomic_store_n(&f->memo, known ? known : NONE, __ATOMIC_RELAXED);
+	}
+	return known == NONE ? 0 : known;
 }
 
 uint32_t cu_driver_cbid(uint32_t call)

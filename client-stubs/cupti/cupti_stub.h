@@ -28,8 +28,8 @@ CUptiResult cu_ret(CUptiResult res);
 
 /* --- cbids.c ---------------------------------------------------------------------- */
 
-/* Return CUPTI's number of a function of the runtime, and of a request; 0: it has none. */
-uint32_t cu_runtime_cbid(const char *name);
+/* Return CUPTI's number of a function that the program calls, and of a request; 0: it has none. */
+uint32_t cu_cbid_of(struct wh_api_function *f);
 uint32_t cu_driver_cbid(uint32_t call);
 /* Does the request copy between the device and memory that is pageable in the program? */
 bool cu_is_staged(uint32_t call);
@@ -67,6 +67,15 @@ struct cu_call {
 enum cu_call_state { CU_CALL_OPEN, CU_CALL_ENDED, CU_CALL_TOLD };
 
 extern const struct wh_profiler cu_profiler;
+/* Returns a new number for a call. */
+uint32_t cu_call_number(void);
+/* Around a call: `kind` is of its record, by its API. */
+void cu_call_begin(uint32_t number, uint32_t kind, uint32_t cbid);
+void cu_call_end(uint32_t number, int result);
+/* The call of that number is this library's own, and has no record. */
+void cu_call_without_record(uint32_t number);
+/* The number of the calling thread in records. */
+uint32_t cu_thread_number(void);
 /* NULL: it is not known, or no more. */
 struct cu_call *cu_call_find(uint32_t number);
 /* Calls `tell` with each call that has ended and was not told. */
@@ -80,6 +89,8 @@ size_t cu_calls_dropped(void);
 
 /* --- activity.c --------------------------------------------------------------------- */
 
+/* Are requests numbered? The worker records then. */
+bool cu_profiling(void);
 /* Kinds that are enabled, and those that were at any time since the calls were forgotten. */
 uint64_t cu_kinds(void);
 uint64_t cu_kinds_ever(void);
@@ -90,11 +101,54 @@ uint64_t cu_kinds_ever(void);
 CUptiResult cu_records_fetch(void);
 void cu_records_forget(void);
 size_t cu_records_dropped(void);
+/* Returns an equal text that stays for the process; "": there is no memory. Any thread may call it. */
+const char *cu_keep_text(const char *text);
+
+/* --- ids.c ---------------------------------------------------------------------------- */
+
+/*
+ * Returns the number of a context: that of records, if the worker has the genuine CUPTI, else the
+ * contexts are numbered as they come here. 0: there is no context.
+ */
+uint32_t cu_context_uid(CUcontext ctx);
+void cu_context_forget(CUcontext ctx);
 
 /* --- subscriber.c -------------------------------------------------------------------- */
 
 /* There is no subscriber any more. */
 void cu_subscriber_forget(void);
+/* Does the subscriber want this callback, or any one of the domain? */
+bool cu_wants(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
+bool cu_wants_any(CUpti_CallbackDomain domain);
+/* Calls the subscriber, if it wants this and the thread is in no callback. */
+void cu_call_back(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data);
+/* Is the thread in a callback, or in a call of this library's own? */
+bool cu_in_callback(void);
+bool cu_in_own_call(void);
+/* Around calls of this library to the driver, of which nobody is told. */
+#define CU_OWN_CALL(does) do {				\
+	bool cu_before_ = cu_own_call(true);		\
+	does;						\
+	cu_own_call(cu_before_);			\
+} while (0)
+bool cu_own_call(bool on);
+
+/* --- callbacks.c ---------------------------------------------------------------------- */
+
+/* Begins or ends to be told of calls, as activities and the subscriber now need it. */
+void cu_watch(void);
+/* Handles of functions may stand for others from now on. */
+void cu_kernels_forget(void);
+
+/* --- resources.c ----------------------------------------------------------------------- */
+
+/* A call of the driver begins or has ended: it may make, end or wait for something. */
+void cu_resources_begin(struct wh_api_call *c, uint32_t cbid);
+void cu_resources_end(struct wh_api_call *c, uint32_t cbid);
+/* What a call keeps in wh_api_call.data[1]; data[0] is the subscriber's. */
+#define CU_RECORDED	1u	/* callbacks.c: it has a record */
+#define CU_ENTERED	2u	/* callbacks.c: the subscriber was told that it begins */
+#define CU_ACTIVE	4u	/* resources.c: the device's primary context was active */
 
 /* --- buffers.c ------------------------------------------------------------------------ */
 

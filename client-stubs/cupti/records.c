@@ -184,6 +184,8 @@ static struct {
 	char **text;
 	size_t size, used;	/* a power of two; half of the places are free */
 } texts;
+static pthread_mutex_t texts_lock = PTHREAD_MUTEX_INITIALIZER;
+WH_IN_CHILD(pthread_mutex_init(&texts_lock, NULL))
 
 /* Returns the place of an equal text, or the free one where it belongs. */
 static char **text_slot(char **table, size_t size, const char *text)
@@ -217,7 +219,8 @@ static bool grow_texts(void)
 	return true;
 }
 
-static const char *keep_text(const char *text)
+/* The lock is held. */
+static const char *find_text(const char *text)
 {
 	char **slot;
 
@@ -229,6 +232,16 @@ static const char *keep_text(const char *text)
 		texts.used += *slot != NULL;
 	}
 	return *slot ? *slot : "";
+}
+
+const char *cu_keep_text(const char *text)
+{
+	const char *kept;
+
+	pthread_mutex_lock(&texts_lock);
+	kept = find_text(text);
+	pthread_mutex_unlock(&texts_lock);
+	return kept;
 }
 
 #define HAS(type, field)	(size >= offsetof(type, field) + sizeof(((type *)0)->field))
@@ -247,7 +260,7 @@ static const char *keep_text(const char *text)
 } while (0)
 #define TEXT(type, field) do {							\
 	if (HAS(type, field))							\
-		((type *)record)->field = text ? keep_text(text) : "";		\
+		((type *)record)->field = text ? cu_keep_text(text) : "";		\
 } while (0)
 #define SPAN(type) do {								\
 	TIME(type, start);							\

@@ -54,7 +54,7 @@ check() { # name, soname, the same if it is that of an older major
 	point "$2_exports_what_is_declared_under_the_genuine_version" || sed 's/^/# /' "$tmp/diff" | head
 	objdump -p "$lib" | grep -q "SONAME *$2\$"
 	point "$2_has_the_genuine_soname"
-	objdump -T "$lib" | grep -q 'WORMHOLE_PRIVATE_3.* wh_library_begin'
+	objdump -T "$lib" | grep -q 'WORMHOLE_PRIVATE_4.* wh_library_begin'
 	point "$2_needs_our_libcuda"
 	if [ -e "$genuine/$2" ]; then
 		exports "$genuine/$2" >"$tmp/genuine"

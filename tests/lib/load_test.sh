@@ -79,5 +79,5 @@ stop_server
 
 mkdir "$tmp/foreign"
 ln -s "$WH_BUILD/client-stubs/libcublas.so.13" "$WH_BUILD/softgpu/libcuda.so.1" "$tmp/foreign/"
-! LD_LIBRARY_PATH=$tmp/foreign create >"$tmp/out" && says 'WORMHOLE_PRIVATE_3\|wh_library_begin'
+! LD_LIBRARY_PATH=$tmp/foreign create >"$tmp/out" && says 'WORMHOLE_PRIVATE_4\|wh_library_begin'
 point "with_another_libcuda_the_stub_does_not_load"

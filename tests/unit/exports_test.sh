@@ -38,7 +38,7 @@ point 2 "soname_is_libcuda_so_1" $?
 objdump -p "$lib" | awk '$1 == "NEEDED" && $2 !~ /^(libc|libpthread|libdl)\.so/ { bad = 1 } END { exit bad }'
 point 3 "only_the_c_library_is_needed" $?
 nm -D --defined-only "$lib" | awk '$2 != "A" && $3 ~ /@/ { print $3 }' | sort >"$tmp/have"
-sed -n 's/^private \(.*\)/\1@@WORMHOLE_PRIVATE_3/p' "$WH_TOP/cuda-api/cuda.api" | sort >"$tmp/want"
+sed -n 's/^private \(.*\)/\1@@WORMHOLE_PRIVATE_4/p' "$WH_TOP/cuda-api/cuda.api" | sort >"$tmp/want"
 diff "$tmp/want" "$tmp/have" >"$tmp/diff"
 rc=$?
 [ -s "$tmp/want" ] || rc=1
@@ -46,8 +46,9 @@ point 4 "the_private_interface_has_a_version_of_its_own_and_nothing_else" $rc
 sed 's/^/# /' "$tmp/diff" | head
 # These are no state of the pair: fork.c's own, the transports' (which drop theirs themselves),
 # keys that are made once, the log, what the loader's auditor knows, what order.c invalidates by
-# counting up, the runtimes that a profiler would watch, and why the last try to connect failed.
-kept="lanes loop matters ns on on_top once pair proven reason ring runtime runtimes shm thread_key thread_once wh_audit_searches wh_epoch wh_epoch_library wh_epoch_memory"
+# counting up, the runtimes and functions that are watched (of_), and why the last try to connect
+# failed.
+kept="lanes loop matters ns of_ on on_top once pair proven reason ring runtime runtimes shm thread_key thread_once wh_audit_searches wh_epoch wh_epoch_library wh_epoch_memory"
 objdump -t "$lib" | awk 'NF > 3 && ($(NF - 2) == ".data" || $(NF - 2) == ".bss") { sub(/\.[0-9]*$/, "", $NF); print $NF }' |
 	grep -v -x -e completed -e __TMC_END__ -e __dso_handle -e .data -e .bss | sort -u >"$tmp/have"
 echo "$kept" | tr ' ' '\n' >"$tmp/want"
