@@ -61,6 +61,7 @@ class Profile:
     title: str = ''                              # the documents' name for it
     package: list = field(default_factory=list)  # on PyPI, with headers: NAME==VERSION and its hash
     header: list = field(default_factory=list)   # a file, and how to know that it is of that version
+    included: list = field(default_factory=list)  # packages with headers that these headers include, and a file
     functions: int = 0                           # the number that the headers declare
     refused: bool = False                        # it loads and refuses: NAME.refused
     source: str = ''
@@ -147,6 +148,8 @@ def head_line(profile, words):
         profile.functions = int(rest[0])
     elif word in ('package', 'header'):
         setattr(profile, word, rest)
+    elif word == 'included':
+        profile.included.append(rest)
     elif word in ('title', 'loaded', 'open', 'include', 'version'):
         setattr(profile, word, rest[0])
     elif word in ('older', 'oldest'):
@@ -284,6 +287,8 @@ def main(argv):
         for p in libraries:
             if p.package:
                 print(*p.package, *p.header)
+            for more in p.included:
+                print(*more)
         return
     for name, text in (('gen_libraries.h', header(libraries)), ('gen_libraries_server.h', server_header(libraries)),
                        ('gen_libraries.list', table(libraries)),

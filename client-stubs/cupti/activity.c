@@ -5,7 +5,7 @@
  */
 #include "cupti_stub.h"
 
-/* Records of the program's calls; and of NVTX's ranges, of which nothing is recorded. */
+/* Records of the program's calls; and of NVTX, which gives marks and ranges, and no names. */
 #define OF_CALLS	(WH_CUPTI_KIND(DRIVER) | WH_CUPTI_KIND(RUNTIME) | \
 			 WH_CUPTI_KIND(EXTERNAL_CORRELATION))
 #define OF_NVTX		(WH_CUPTI_KIND(NAME) | WH_CUPTI_KIND(MARKER) | WH_CUPTI_KIND(MARKER_DATA))
@@ -199,7 +199,9 @@ static CUptiResult flush(uint32_t flag)
 {
 	CUptiResult res = worker_records(flag);
 
-	dropped += cu_calls_dropped() + cu_records_dropped() + cu_buffer_dropped();
+	cu_markers_tell();
+	dropped += cu_calls_dropped() + cu_records_dropped() + cu_markers_dropped() +
+		   cu_buffer_dropped();
 	cu_buffer_complete();
 	if (kinds)
 		cu_buffer_ready();

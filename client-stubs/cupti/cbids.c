@@ -15,6 +15,7 @@ struct named {
 
 #define RUNTIME(number, name)	{ number, #name },
 #define DRIVER(number, name)
+#define NVTX(number, name)
 static const struct named runtime[] = {
 #include "gen_cupti_cbids.h"
 };
@@ -26,6 +27,13 @@ static const struct named driver[] = {
 #include "gen_cupti_cbids.h"
 };
 
+#undef DRIVER
+#undef NVTX
+#define DRIVER(number, name)
+#define NVTX(number, name)	{ number, #name },
+static const struct named nvtx[] = {
+#include "gen_cupti_cbids.h"
+};
 
 #define COUNT(a)	(sizeof(a) / sizeof(*(a)))
 #define CALLS		1024u	/* numbers of the driver's requests are below */
@@ -146,8 +154,10 @@ bool cu_is_staged(uint32_t call)
 
 const char *cu_cbid_name(CUpti_CallbackDomain domain, uint32_t cbid)
 {
-	const struct named *t = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? runtime : driver;
-	size_t n = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? COUNT(runtime) : COUNT(driver), i;
+	const struct named *t = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? runtime :
+				domain == CUPTI_CB_DOMAIN_NVTX ? nvtx : driver;
+	size_t n = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? COUNT(runtime) :
+		   domain == CUPTI_CB_DOMAIN_NVTX ? COUNT(nvtx) : COUNT(driver), i;
 
 	for (i = 0; i < n; i++)
 		if (t[i].cbid == cbid)

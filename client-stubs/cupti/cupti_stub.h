@@ -133,6 +133,26 @@ bool cu_in_own_call(void);
 } while (0)
 bool cu_own_call(bool on);
 
+/* --- markers.c ------------------------------------------------------------------------ */
+
+/* What a mark or the start of a range says. */
+struct cu_mark {
+	const char *domain;	/* stays for the process; NULL: the default one */
+	const char *text;
+	uint32_t color, category;
+	bool has_color;
+	CUpti_MetricValueKind payload_kind;
+	CUpti_MetricValue payload;
+};
+/* Are records of them wanted? */
+bool cu_marks(void);
+/* Make a record, now: of a mark or a start, and of the end of the same number. */
+void cu_mark_begin(uint32_t id, CUpti_ActivityFlag flags, const struct cu_mark *mark);
+void cu_mark_end(uint32_t id, const char *domain);
+/* Writes all records into buffers. */
+void cu_markers_tell(void);
+size_t cu_markers_dropped(void);
+
 /* --- callbacks.c ---------------------------------------------------------------------- */
 
 /* Begins or ends to be told of calls, as activities and the subscriber now need it. */

@@ -174,8 +174,8 @@ static void note_any(CUpti_CallbackDomain domain)
 
 static void say(CUpti_CallbackDomain domain, bool on)
 {
-	if (on && (domain == CUPTI_CB_DOMAIN_STATE || domain == CUPTI_CB_DOMAIN_NVTX))
-		wh_log("cuptiEnableCallback: no callback of domain %d comes", (int)domain);
+	if (on && domain == CUPTI_CB_DOMAIN_STATE)
+		wh_log("cuptiEnableCallback: no callback of CUPTI_CB_DOMAIN_STATE comes");
 }
 
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
@@ -255,7 +255,8 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, con
 {
 	const char *found = NULL;
 
-	if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API)
+	if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API ||
+	    domain == CUPTI_CB_DOMAIN_NVTX)
 		found = cu_cbid_name(domain, cbid);
 	if (!name || !found)
 		return cu_ret(CUPTI_ERROR_INVALID_PARAMETER);
