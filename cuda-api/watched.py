@@ -9,8 +9,8 @@ import re
 
 BASES = {
     # prefix of the library's own functions, flag, what tells the watcher, the api
-    'driver': ('wh_do_', 'wh_watched', 'wh_api_begin', 'wh_api_end', 'WH_API_DRIVER'),
-    'runtime': ('rt_do_', 'rt_watched', 'rt_api_begin', 'rt_api_end', 'WH_API_RUNTIME'),
+    'driver': ('wh_plain_', 'wh_watched', 'wh_api_begin', 'wh_api_end', 'WH_API_DRIVER'),
+    'runtime': ('rt_plain_', 'rt_watched', 'rt_api_begin', 'rt_api_end', 'WH_API_RUNTIME'),
 }
 
 
