@@ -19,11 +19,13 @@ static struct {
 	const char *name;
 } names[NAMES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;	/* of cu_watch() */
 
 /* Handles of the parent's worker are not those of the child's. */
 static void in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&watching, NULL);
 	memset(names, 0, sizeof(names));
 }
 WH_IN_CHILD(in_child())
@@ -198,15 +200,14 @@ static void stay(void)
 
 void cu_watch(void)
 {
-	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 	static pthread_once_t stays = PTHREAD_ONCE_INIT;
 	bool on;
 
 	pthread_once(&stays, stay);
-	pthread_mutex_lock(&one);
+	pthread_mutex_lock(&watching);
 	on = cu_profiling() || cu_wants_any(CUPTI_CB_DOMAIN_DRIVER_API) ||
 	     cu_wants_any(CUPTI_CB_DOMAIN_RUNTIME_API) || cu_wants_any(CUPTI_CB_DOMAIN_RESOURCE) ||
 	     cu_wants_any(CUPTI_CB_DOMAIN_SYNCHRONIZE);
 	wh_watch(on ? &watcher : NULL);
-	pthread_mutex_unlock(&one);
+	pthread_mutex_unlock(&watching);
 }

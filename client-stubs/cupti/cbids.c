@@ -107,10 +107,11 @@ static void setup(void)
 }
 
 /*
- * Of several versions the newest one is the function's. What the compiler's code for <<<>>> calls,
- * such as __cudaLaunchKernel, is the function of that name.
+ * Of several versions the newest one is CUDA 13's function, and the oldest one that of a runtime
+ * with an older shape. What the compiler's code for <<<>>> calls, such as __cudaLaunchKernel, is
+ * the function of that name.
  */
-static uint32_t find_runtime(const char *name)
+static uint32_t find_runtime(const char *name, bool oldest)
 {
 	size_t low = 0, high = COUNT(by_name), mid;
 
@@ -123,10 +124,15 @@ static uint32_t find_runtime(const char *name)
 		else
 			high = mid;
 	}
-	return low && !strcmp(by_name[low - 1].name, name) ? by_name[low - 1].cbid : 0;
+	if (!low || strcmp(by_name[low - 1].name, name))
+		return 0;
+	while (oldest && low > 1 && !strcmp(by_name[low - 2].name, name))
+		low--;
+	return by_name[low - 1].cbid;
 }
 
 #define NONE	UINT32_MAX	/* in a function's memo */
+#define NEWEST	13		/* the major whose shapes most functions have */
 
 uint32_t cu_cbid_of(struct wh_api_function *f)
 {
@@ -134,7 +140,8 @@ uint32_t cu_cbid_of(struct wh_api_function *f)
 
 	if (!known) {
 		pthread_once(&once, setup);
-		known = f->api == WH_API_RUNTIME ? find_runtime(f->name) : find_driver(f->name);
+		known = f->api == WH_API_RUNTIME ? find_runtime(f->name, f->major < NEWEST) :
+						   find_driver(f->name);
 		__atomic_store_n(&f->memo, known ? known : NONE, __ATOMIC_RELAXED);
 	}
 	return known == NONE ? 0 : known;

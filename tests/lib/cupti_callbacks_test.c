@@ -407,6 +407,24 @@ static void test_runtime(void)
 	ok(in && !strcmp(in->symbol, "nothing"), "launch_of_the_runtime_has_the_name_of_its_kernel");
 }
 
+/* A function that CUDA 12 has in another shape than 13 has a number of its own. */
+static void test_older_runtime(void)
+{
+	void *lib = dlopen("libcudart.so.12", RTLD_NOW);
+	int (*wait)(void), (*advise)(const void *, size_t, int, int);
+
+	*(void **)&wait = dlsym(lib, "cudaThreadSynchronize");
+	*(void **)&advise = dlsym(lib, "cudaMemAdvise");
+	only(RUNTIME(cudaThreadSynchronize_v3020));
+	cuptiEnableCallback(1, subscriber, RUNTIME(cudaMemAdvise_v8000));
+	wait();
+	ok(events == 2 && !strcmp(event[0].name, "cudaThreadSynchronize"),
+	   "a_function_that_cuda_12_alone_has_calls_back");
+	advise(NULL, 0, 0, 0);
+	ok(events == 4 && event[2].cbid == CUPTI_RUNTIME_TRACE_CBID_cudaMemAdvise_v8000,
+	   "one_of_another_shape_has_its_own_number");
+}
+
 /* --- Resources and waits -------------------------------------------------------------- */
 
 #define RESOURCE(name)	CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_##name
@@ -504,6 +522,7 @@ int main(void)
 	test_unsubscribing();
 	test_threads();
 	test_runtime();
+	test_older_runtime();
 	test_contexts();
 	test_streams();
 	test_modules();
