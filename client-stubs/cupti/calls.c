@@ -31,9 +31,16 @@ static __thread struct stack *stack __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* What ends with the thread after this may call CUDA again. */
+static void end_thread(void *p)
+{
+	stack = NULL;
+	free(p);
+}
+
 static void make_key(void)
 {
-	pthread_key_create(&key, free);
+	pthread_key_create(&key, end_thread);
 }
 
 static struct stack *own_stack(void)

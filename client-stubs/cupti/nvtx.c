@@ -162,10 +162,12 @@ static __thread struct ranges *ranges __attribute__((tls_model("initial-exec")))
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* What ends with the thread after this may push again. */
 static void end_thread(void *p)
 {
 	struct ranges *r = p;
 
+	ranges = NULL;
 	free(r->open);
 	free(r);
 }

@@ -138,6 +138,38 @@ static void test_threads(void)
 	   "ranges_may_end_in_any_order");
 }
 
+static pthread_key_t late;
+
+/* Runs after the library's own end of the thread, whose keys are older. */
+static void push_late(void *rounds)
+{
+	if ((uintptr_t)rounds < 3) {
+		pthread_setspecific(late, (char *)rounds + 1);
+		return;
+	}
+	nvtxRangePushA("late");
+	nvtxRangePop();
+}
+
+static void *push_early(void *arg)
+{
+	pthread_setspecific(late, (void *)1);
+	nvtxRangePushA("early");
+	return arg;
+}
+
+static void test_end_of_a_thread(void)
+{
+	pthread_t thread;
+
+	pthread_key_create(&late, push_late);
+	pthread_create(&thread, NULL, push_early, NULL);
+	pthread_join(thread, NULL);
+	flush();
+	ok(markers == 3 && is(0, START, "early") && is(1, START, "late") &&
+	   marker[2].id == marker[1].id, "a_range_may_begin_while_its_thread_ends");
+}
+
 static void test_domains(void)
 {
 	nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
@@ -239,6 +271,7 @@ int main(void)
 	test_marks();
 	test_ranges();
 	test_threads();
+	test_end_of_a_thread();
 	test_domains();
 	test_device();
 	test_callbacks();
