@@ -63,7 +63,7 @@ class Profile:
     header: list = field(default_factory=list)   # a file, and how to know that it is of that version
     included: list = field(default_factory=list)  # packages with headers that these headers include, and a file
     functions: int = 0                           # the number that the headers declare
-    refused: bool = False                        # it loads and refuses: NAME.refused
+    refused: bool = False                        # no worker belongs to it: NAME.refused
     source: str = ''
     status: str = 'CUresult'
     success: str = 'CUDA_SUCCESS'
@@ -195,6 +195,8 @@ def _refused(path):
             profile.name, profile.soname, profile.unversioned = words[1], words[2], words[3:] == ['unversioned']
         elif words[0] == 'title':
             profile.title = words[1]
+        elif words[0] in ('package', 'header'):
+            setattr(profile, words[0], words[1:])
         elif words[0] in ('older', 'oldest'):
             profile.olders.append(Older(words[0], words[1]))
     if not profile.title:
@@ -223,7 +225,7 @@ def forwarded(folder=HERE):
 
 
 def refused(folder=HERE):
-    """Returns the libraries that load and refuse."""
+    """Returns the libraries to which no worker belongs."""
     return [_refused(p) for p in sorted(glob.glob(os.path.join(folder, '*.refused')))]
 
 
@@ -284,7 +286,7 @@ def main(argv):
         raise SystemExit(__doc__)
     libraries = forwarded()
     if argv[1] == '--headers':
-        for p in libraries:
+        for p in libraries + refused():
             if p.package:
                 print(*p.package, *p.header)
             for more in p.included:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Puts nvml.h, and the headers of libraries that the toolkit in build/nvcc lacks or
 # has in another version, into build/headers: from NVIDIA's packages on PyPI, pinned
-# by hash. Which ones stands in the heads of cuda-api/*.api.
+# by hash. Which ones stands in the heads of cuda-api/*.api and *.refused.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
