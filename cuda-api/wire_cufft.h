@@ -48,4 +48,29 @@ struct wh_req_cufftDestroy {
 	uint64_t plan;
 };
 
+/* --- Callbacks ------------------------------------------------------------------------ */
+
+/* The program's code and name of a callback together. */
+#define WH_CUFFT_CODE_MAX	(64UL << 20)
+
+/* On one GPU, so that the arrays of the prototype have one element. */
+struct wh_req_cufftXtSetCallback {
+	struct wh_req hdr;
+	struct wh_obj_cufftHandle plan;
+	uint64_t routine;	/* an address of code of the device's */
+	uint64_t caller_info;	/* what kernels give to the routine */
+	uint32_t type;
+	uint32_t has_info;
+};
+
+/* The name with its NUL follows, and the code. */
+struct wh_req_cufftXtSetJITCallback {
+	struct wh_req hdr;
+	struct wh_obj_cufftHandle plan;
+	uint64_t name_size, code_size;
+	uint64_t caller_info;
+	uint32_t type;
+	uint32_t has_info;
+};
+
 #endif

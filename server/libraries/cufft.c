@@ -5,8 +5,12 @@
  * is given, which follows from how the plan was made.
  */
 #include "gen_cufft_server.h"
+#include "session/image.h"
+#include "session/output.h"
 
 #include <stdlib.h>
+
+#define TYPES	CUFFT_CB_UNDEFINED	/* of callbacks; the first half are those that load */
 
 /* Bytes from the first element to the end of the last one, for each side. */
 struct extents {
@@ -23,6 +27,8 @@ struct plan {
 	uint64_t area;
 	bool own_area;
 	bool allocate;
+	bool callback[TYPES];
+	void *code[TYPES];		/* what the library was given, which it may read later */
 };
 
 static struct plan *plan_of(struct wh_session *s, const struct wh_obj_cufftHandle *o)
@@ -90,6 +96,14 @@ cufftResult wh_enter_cufftHandle(struct wh_session *s, const struct wh_cufft_fun
 
 /* --- Life ----------------------------------------------------------- */
 
+static void forget_code(struct plan *p)
+{
+	int i;
+
+	for (i = 0; i < TYPES; i++)
+		free(p->code[i]);
+}
+
 static bool complete(const struct wh_cufft_functions *l)
 {
 	return l->cufftCreate && l->cufftDestroy && l->cufftSetStream &&
@@ -139,6 +153,7 @@ int32_t wh_do_cufftDestroy(struct wh_session *s, struct wh_frame *f)
 	if (res != CUFFT_SUCCESS)
 		return res;
 	wh_drop(s, q->plan);
+	forget_code(p);
 	free(p);
 	return CUFFT_SUCCESS;
 }
@@ -353,13 +368,26 @@ cufftResult wh_bound_cufftXtMakePlanMany(struct wh_session *s, struct wh_frame *
 	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, true }, &h);
 }
 
+static bool has_callback(const struct plan *p, enum wh_cufft_side side)
+{
+	int i, first = side == WH_CUFFT_IN ? CUFFT_CB_LD_COMPLEX : CUFFT_CB_ST_COMPLEX;
+
+	for (i = first; i < first + TYPES / 2; i++)
+		if (p->callback[i])
+			return true;
+	return false;
+}
+
 uint64_t wh_cufft_extent(struct wh_session *s, const struct wh_obj_cufftHandle *o,
 			 enum wh_cufft_side side)
 {
 	const struct plan *p = plan_of(s, o);
 
-	/* If the plan is not made, the library will say so, and only one byte is checked. */
-	return p && p->made ? p->reach.side[side] : 1;
+	/*
+	 * If the plan is not made, the library will say so, and only one byte is checked. So it is
+	 * where a callback of the program's reads or writes in the kernels' place.
+	 */
+	return p && p->made && !has_callback(p, side) ? p->reach.side[side] : 1;
 }
 
 /* --- Plans that are made ----------------------------------------------------------- */
@@ -415,6 +443,7 @@ void wh_cufft_unmake(struct wh_session *s, const struct wh_cufft_functions *l,
 	if (!p)
 		return;
 	l->cufftDestroy(p->real);
+	forget_code(p);
 	*p = (struct plan) { .real = CUFFT_PLAN_NULL, .allocate = true };
 	l->cufftCreate(&p->real);
 }
@@ -442,4 +471,133 @@ cufftResult wh_check_cufftXtQueryPlan(struct wh_session *s,
 {
 	(void)s;
 	return q->queryType == CUFFT_QUERY_1D_FACTORS ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
+}
+
+/* --- Callbacks --------------------------------------------------------------------- */
+
+/* Finds the plan, and tells the library what travels with it. */
+static cufftResult enter(struct wh_session *s, const struct wh_cufft_functions *l,
+			 const struct wh_obj_cufftHandle *o, uint32_t type, struct plan **p)
+{
+	cufftHandle real;
+	CUstream stream;
+
+	*p = plan_of(s, o);
+	if (!*p)
+		return CUFFT_INVALID_PLAN;
+	return type < TYPES ? wh_enter_cufftHandle(s, l, o, &real, &stream) : CUFFT_INVALID_VALUE;
+}
+
+/* Only kernels use the routine and its information, so that both may be any addresses. */
+int32_t wh_do_cufftXtSetCallback(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
+	const struct wh_req_cufftXtSetCallback *q = f->req;
+	void *routine[1], *info[1];
+	cufftResult res;
+	struct plan *p;
+
+	wh_reply(f, sizeof(struct wh_rsp));
+	if (f->req_size < sizeof(*q))
+		return CUFFT_INVALID_VALUE;
+	if (!complete(l) || !l->cufftXtSetCallback)
+		return wh_library_missing(s, "cufftXtSetCallback", CUFFT_NOT_SUPPORTED);
+	res = enter(s, l, &q->plan, q->type, &p);
+	if (res != CUFFT_SUCCESS)
+		return res;
+	routine[0] = (void *)q->routine;
+	info[0] = (void *)q->caller_info;
+	res = l->cufftXtSetCallback(p->real, routine, (cufftXtCallbackType)q->type,
+				    q->has_info ? info : NULL);
+	if (res == CUFFT_SUCCESS)
+		p->callback[q->type] = true;
+	return res;
+}
+
+/* Takes a copy of name and code, which stays as long as the plan. NULL: res says why. */
+static char *take_code(struct wh_frame *f, const struct wh_req_cufftXtSetJITCallback *q,
+		       cufftResult *res)
+{
+	const char *name;
+	void *code;
+	char *copy;
+
+	*res = CUFFT_INVALID_VALUE;
+	if (q->name_size > WH_CUFFT_CODE_MAX || q->code_size > WH_CUFFT_CODE_MAX - q->name_size)
+		return NULL;
+	f->pos = WH_WIRE_FIXED(struct wh_req_cufftXtSetJITCallback);
+	if (!wh_request_take_string(f, q->name_size, &name) || !name || !q->code_size ||
+	    !wh_request_take(f, q->code_size, 1, &code) || !wh_image_is_whole(code, q->code_size))
+		return NULL;
+	copy = malloc(q->name_size + q->code_size);
+	*res = copy ? CUFFT_SUCCESS : CUFFT_ALLOC_FAILED;
+	if (copy) {
+		memcpy(copy, code, q->code_size);
+		memcpy(copy + q->code_size, name, q->name_size);
+	}
+	return copy;
+}
+
+static cufftResult set_code(const struct wh_cufft_functions *l, struct plan *p,
+			    const struct wh_req_cufftXtSetJITCallback *q, char *code)
+{
+	void *info[1] = { (void *)q->caller_info };
+	cufftResult res;
+
+	res = l->cufftXtSetJITCallback(p->real, code + q->code_size, code, q->code_size,
+				       (cufftXtCallbackType)q->type, q->has_info ? info : NULL);
+	if (res != CUFFT_SUCCESS) {
+		free(code);
+		return res;
+	}
+	free(p->code[q->type]);
+	p->code[q->type] = code;
+	p->callback[q->type] = true;
+	return res;
+}
+
+int32_t wh_do_cufftXtSetJITCallback(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
+	const struct wh_req_cufftXtSetJITCallback *q = f->req;
+	cufftResult res;
+	struct plan *p;
+	char *code;
+
+	wh_reply(f, sizeof(struct wh_rsp));
+	if (f->req_size < sizeof(*q))
+		return CUFFT_INVALID_VALUE;
+	if (!complete(l) || !l->cufftXtSetJITCallback)
+		return wh_library_missing(s, "cufftXtSetJITCallback", CUFFT_NOT_SUPPORTED);
+	res = enter(s, l, &q->plan, q->type, &p);
+	if (res != CUFFT_SUCCESS)
+		return res;
+	code = take_code(f, q, &res);
+	if (!code)
+		return res;
+	wh_output_look_at(s, code, q->code_size);
+	return set_code(l, p, q, code);
+}
+
+cufftResult wh_check_cufftXtClearCallback(struct wh_session *s,
+					  const struct wh_req_cufftXtClearCallback *q)
+{
+	(void)s;
+	return (uint32_t)q->cbType < TYPES ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
+}
+
+void wh_done_cufftXtClearCallback(struct wh_session *s, struct wh_req_cufftXtClearCallback *q,
+				  cufftResult res)
+{
+	struct plan *p = plan_of(s, &q->plan);
+
+	if (p && res == CUFFT_SUCCESS)
+		p->callback[q->cbType] = false;
+}
+
+cufftResult wh_check_cufftXtSetCallbackSharedSize(struct wh_session *s,
+		const struct wh_req_cufftXtSetCallbackSharedSize *q)
+{
+	(void)s;
+	return (uint32_t)q->cbType < TYPES ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
 }

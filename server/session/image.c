@@ -146,3 +146,30 @@ bool wh_image_may_have(const void *image, size_t size, const char *word, uint64_
 	}
 	return false;
 }
+
+static bool entries_are_whole(const uint8_t *p, size_t n)
+{
+	struct entry e;
+
+	for (; n; p += e.header_size + e.size, n -= e.header_size + e.size) {
+		if (n < sizeof(e))
+			return false;
+		memcpy(&e, p, sizeof(e));
+		if (e.header_size < sizeof(e) || e.header_size > n || e.size > n - e.header_size ||
+		    e.packed > e.size)
+			return false;
+	}
+	return true;
+}
+
+bool wh_image_is_whole(const void *image, size_t size)
+{
+	struct fatbin h = { 0 };
+
+	memcpy(&h, image, size < sizeof(h) ? size : sizeof(h));
+	if (h.magic != FATBIN_MAGIC)
+		return true;
+	return size >= sizeof(h) && h.header_size >= sizeof(h) && h.header_size <= size &&
+	       h.size <= size - h.header_size &&
+	       entries_are_whole((const uint8_t *)image + h.header_size, h.size);
+}

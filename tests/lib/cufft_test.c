@@ -11,7 +11,7 @@
 #include "lib_test.h"
 
 #define F	CUFFT_FORWARD
-#define NEW	3	/* a direction that no execution had: its status is waited for */
+#define NEW	3	/* and more: directions that no execution had, whose status is waited for */
 
 static CUdeviceptr data;	/* 4096 bytes */
 
@@ -189,13 +189,10 @@ static void test_refusals(void)
 {
 	cufftHandle p;
 	int gpu = 0, v = 0, w = 0;
-	void *callback = &gpu;
 
 	cufftPlan1d(&p, 8, CUFFT_C2C, 1);
 	news();
 	ok_eq(cufftXtSetGPUs(p, 1, &gpu), CUFFT_NOT_SUPPORTED, "several_gpus_are_refused");
-	ok_eq(cufftXtSetCallback(p, &callback, CUFFT_CB_LD_COMPLEX, NULL), CUFFT_NOT_SUPPORTED,
-	      "callbacks_are_refused");
 	ok_eq(cufftMakePlan2d(p, 8, 8, CUFFT_C2C, NULL), CUFFT_NOT_SUPPORTED,
 	      "function_that_the_library_lacks_is_refused");
 	told("", "without_a_word_to_the_library");
@@ -205,6 +202,118 @@ static void test_refusals(void)
 	cufftDestroy(p);
 	news();
 }
+
+/* --- Callbacks ------------------------------------------------------------------------ */
+
+static unsigned int sum(const unsigned char *p, size_t n)
+{
+	unsigned int all = 0;
+
+	while (n--)
+		all = all * 31 + *p++;
+	return all;
+}
+
+/* The plan reaches to the end of the memory, and an address behind its begin over that end. */
+static void test_routines(void)
+{
+	void *routine = (void *)0x1230, *info = (void *)0x4560, *behind = (void *)(data + 8);
+	cufftHandle p;
+
+	cufftPlan1d(&p, 512, CUFFT_C2C, 1);
+	news();
+	ok_eq(cufftXtSetCallback(p, &routine, CUFFT_CB_LD_COMPLEX, &info), 0, "a_callback_is_set");
+	told("callback 0 1230 4560", "with_its_routine_and_information");
+	cufftXtSetCallback(p, &routine, CUFFT_CB_ST_COMPLEX, NULL);
+	told("callback 4 1230 none", "or_without_information");
+	ok_eq(cufftXtSetCallbackSharedSize(p, CUFFT_CB_ST_COMPLEX, 77), 0,
+	      "its_shared_memory_is_set");
+	told("shared 4 77", "by_its_size");
+	ok_eq(cufftExecC2C(p, behind, behind, NEW), 0,
+	      "what_callbacks_read_and_write_is_theirs_to_know");
+	ok_eq(cufftExecC2C(p, behind, (void *)&p, NEW + 1), CUFFT_INVALID_VALUE,
+	      "but_an_address_is_the_programs");
+	news();
+	ok_eq(cufftXtClearCallback(p, CUFFT_CB_ST_COMPLEX), 0, "a_callback_is_cleared");
+	told("clear 4", "by_its_type");
+	ok(!cufftExecC2C(p, behind, (void *)data, NEW + 2) &&
+	   cufftExecC2C(p, (void *)data, behind, NEW + 3) == CUFFT_INVALID_VALUE,
+	   "then_the_plan_says_again_what_is_written");
+	news();
+	ok(cufftXtSetCallback(p, &routine, CUFFT_CB_UNDEFINED, NULL) == CUFFT_INVALID_VALUE &&
+	   cufftXtClearCallback(p, (cufftXtCallbackType)-1) == CUFFT_INVALID_VALUE &&
+	   cufftXtSetCallbackSharedSize(p, (cufftXtCallbackType)9, 1) == CUFFT_INVALID_VALUE,
+	   "there_are_eight_types");
+	routine = NULL;
+	ok(cufftXtSetCallback(p, &routine, CUFFT_CB_LD_COMPLEX, NULL) == CUFFT_INVALID_VALUE &&
+	   cufftXtSetCallback(p, NULL, CUFFT_CB_LD_COMPLEX, NULL) == CUFFT_INVALID_VALUE,
+	   "no_routine_is_no_callback");
+	told("", "none_of_these_reach_the_library");
+	cufftDestroy(p);
+	news();
+}
+
+static void test_code(void)
+{
+	size_t small = 1000, large = 3 << 20, size;
+	unsigned char *code = malloc(large);
+	void *info = (void *)0x4560;
+	char want[100];
+	cufftHandle p;
+	size_t i;
+
+	for (i = 0; i < large; i++)
+		code[i] = i * 7 + (i >> 9);
+	cufftCreate(&p);
+	news();
+	ok_eq(cufftXtSetJITCallback(p, "load", code, small, CUFFT_CB_LD_COMPLEX, &info), 0,
+	      "code_of_a_callback_is_set");
+	snprintf(want, sizeof(want), "jit 0 load 1000 %x 4560", sum(code, small));
+	told(want, "with_its_name_and_information");
+	cufftXtSetJITCallback(p, "load", code, large, CUFFT_CB_LD_COMPLEX, NULL);
+	snprintf(want, sizeof(want), "jit 0 load 3145728 %x none", sum(code, large));
+	told(want, "megabytes_of_it_too");
+	cufftMakePlan1d(p, 512, CUFFT_C2C, 1, &size);
+	snprintf(want, sizeof(want), "1d 512 29 1|linked %x", sum(code, large));
+	told(want, "it_is_there_when_the_plan_is_made");
+	ok_eq(cufftExecC2C(p, (void *)(data + 8), (void *)data, NEW), 0,
+	      "its_kernels_read_what_the_code_says");
+	ok_eq(cufftXtSetJITCallback(p, "load", code, small, CUFFT_CB_LD_COMPLEX, NULL),
+	      CUFFT_INVALID_PLAN, "whether_a_plan_takes_code_is_the_librarys_to_judge");
+	cufftDestroy(p);
+	free(code);
+	news();
+}
+
+/* A fatbin says its own size, by which a linker reads. */
+static void test_fatbins(void)
+{
+	uint64_t code[16] = { 0x00100001ba55ed50, 14 * 8, [3] = 6 * 8 };
+	cufftHandle p;
+
+	code[2] = 0x40ULL << 32;	/* an entry's header; 6 words follow it */
+	cufftCreate(&p);
+	news();
+	ok_eq(cufftXtSetJITCallback(p, "f", code, sizeof(code), CUFFT_CB_LD_REAL, NULL), 0,
+	      "a_fatbin_is_taken_whole");
+	news();
+	ok_eq(cufftXtSetJITCallback(p, "f", code, sizeof(code) - 8, CUFFT_CB_LD_REAL, NULL),
+	      CUFFT_INVALID_VALUE, "one_that_ends_later_than_its_bytes_is_refused");
+	code[3] = 7 * 8;
+	ok_eq(cufftXtSetJITCallback(p, "f", code, sizeof(code), CUFFT_CB_LD_REAL, NULL),
+	      CUFFT_INVALID_VALUE, "so_is_one_whose_entry_does");
+	ok(cufftXtSetJITCallback(p, NULL, code, 8, CUFFT_CB_LD_REAL, NULL) == CUFFT_INVALID_VALUE &&
+	   cufftXtSetJITCallback(p, "f", NULL, 8, CUFFT_CB_LD_REAL, NULL) == CUFFT_INVALID_VALUE &&
+	   cufftXtSetJITCallback(p, "f", code, 0, CUFFT_CB_LD_REAL, NULL) == CUFFT_INVALID_VALUE &&
+	   cufftXtSetJITCallback(p, "f", code, 1UL << 40, CUFFT_CB_LD_REAL, NULL) ==
+	   CUFFT_INVALID_VALUE && cufftXtSetJITCallback(p, "f", code, 8, CUFFT_CB_UNDEFINED, NULL) ==
+	   CUFFT_INVALID_VALUE, "no_name_no_code_and_no_type_are_no_callback");
+	told("", "and_reach_the_library_not");
+	cufftDestroy(p);
+	news();
+}
+
+/* --- Posting ---------------------------------------------------------------------------- */
 
 /* Did the program have to wait? Only over shm calls go on without their answer. */
 static int waited_for(cufftHandle p, float *here)
@@ -245,13 +354,16 @@ int main(void)
 {
 	const char *transport = getenv("WORMHOLE_TRANSPORT");
 
-	tap_plan(59);
+	tap_plan(82);
 	test_life();
 	data = device(NULL, 4096);
 	test_arrays();
 	test_state();
 	test_reach();
 	test_refusals();
+	test_routines();
+	test_code();
+	test_fatbins();
 	test_posting(!transport || strcmp(transport, "loopback"));
 	return tap_exit();
 }

@@ -10,6 +10,9 @@
 
 static struct {
 	int used, nx;
+	/* Code that was given for a plan: it is read when the plan is made, as a linker would. */
+	const unsigned char *code;
+	size_t size;
 } plan[PLANS + 1];
 
 static int bad(cufftHandle p)
@@ -29,6 +32,7 @@ cufftResult cufftCreate(cufftHandle *handle)
 		return CUFFT_ALLOC_FAILED;
 	plan[i].used = 1;
 	plan[i].nx = 0;
+	plan[i].code = NULL;
 	note("create");
 	*handle = i;
 	return CUFFT_SUCCESS;
@@ -43,6 +47,15 @@ cufftResult cufftDestroy(cufftHandle p)
 	return CUFFT_SUCCESS;
 }
 
+static unsigned int sum(const unsigned char *p, size_t n)
+{
+	unsigned int all = 0;
+
+	while (n--)
+		all = all * 31 + *p++;
+	return all;
+}
+
 static cufftResult make(cufftHandle p, int nx, size_t *size)
 {
 	if (bad(p) || plan[p].nx)
@@ -52,6 +65,8 @@ static cufftResult make(cufftHandle p, int nx, size_t *size)
 	if (nx < 1)
 		return CUFFT_INVALID_SIZE;
 	plan[p].nx = nx;
+	if (plan[p].code)
+		note("linked %x", sum(plan[p].code, plan[p].size));
 	*size = FAKE_AREA(nx);
 	return CUFFT_SUCCESS;
 }
@@ -177,6 +192,45 @@ cufftResult cufftExecC2C(cufftHandle p, cufftComplex *in, cufftComplex *out, int
 cufftResult cufftXtExec(cufftHandle p, void *in, void *out, int direction)
 {
 	return cufftExecC2C(p, in, out, direction);
+}
+
+/* Says by `info` whether there is an array, and what its one element is. */
+static const char *info_of(void **info)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), info ? "%lx" : "none", info ? (long)info[0] : 0);
+	return text;
+}
+
+cufftResult cufftXtSetCallback(cufftHandle p, void **routine, cufftXtCallbackType type,
+			       void **info)
+{
+	note("callback %d %lx %s", type, (long)routine[0], info_of(info));
+	return bad(p) ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
+}
+
+cufftResult cufftXtSetJITCallback(cufftHandle p, const char *name, const void *code, size_t size,
+				  cufftXtCallbackType type, void **info)
+{
+	note("jit %d %s %zu %x %s", type, name, size, sum(code, size), info_of(info));
+	if (bad(p) || plan[p].nx)
+		return CUFFT_INVALID_PLAN;
+	plan[p].code = code;
+	plan[p].size = size;
+	return CUFFT_SUCCESS;
+}
+
+cufftResult cufftXtClearCallback(cufftHandle p, cufftXtCallbackType type)
+{
+	note("clear %d", type);
+	return bad(p) ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
+}
+
+cufftResult cufftXtSetCallbackSharedSize(cufftHandle p, cufftXtCallbackType type, size_t size)
+{
+	note("shared %d %zu", type, size);
+	return bad(p) ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
 }
 
 cufftResult cufftGetVersion(int *version)
