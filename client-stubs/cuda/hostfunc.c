@@ -333,6 +333,11 @@ static CUresult send(const struct wh_callback_job *j)
 	return res;
 }
 
+bool wh_library_waits(void)
+{
+	return wh_client.mirrors;
+}
+
 /*
  * A function may use managed variables, which this process can only fetch between calls. If
  * there are any, it waits for the stream's work before and after the function.

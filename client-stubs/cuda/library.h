@@ -3,7 +3,7 @@
  * The functions of our libcuda.so.1 that a stub library of ours (libcublas.so.13, ...) uses:
  * the process's one connection. They are exported under the version WORMHOLE_PRIVATE_4
  * (cuda-api/cuda.api lists them), so a stub library does not load with any other libcuda.so.1.
- * A change here needs a new version.
+ * A change here needs a new version; a further function does not, since the loader names it.
  */
 #ifndef WORMHOLE_LIBRARY_H
 #define WORMHOLE_LIBRARY_H
@@ -170,6 +170,11 @@ CUresult wh_refuse(const char *name);
  * and end.
  */
 uint64_t wh_library_stream(CUstream stream);
+/*
+ * Does cuLaunchHostFunc() wait for its function, since the program has managed variables? No other
+ * thread's call is sent meanwhile.
+ */
+bool wh_library_waits(void);
 /* Is [p, p + n) in the data area, and thus the same memory in the worker? */
 bool wh_library_in_data(const void *p, size_t n);
 /* Is this a device address that this process knows? */

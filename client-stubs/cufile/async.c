@@ -3,8 +3,11 @@
  * Operations of streams. When a stream reaches one, a host function hands it to a thread of the
  * library's and waits for it. That thread may call CUDA, which a host function may not. Its copies
  * go by a stream of their own, which waits for no other. All that the driver has to be asked about
- * is asked before. Sizes and offsets are read when the
- * stream is there, or at the call where the stream was registered so.
+ * is asked before. Sizes and offsets are read when the stream is there, or at the call where the
+ * stream was registered so.
+ *
+ * In a program with managed variables the call itself does the work, since no thread's call is sent
+ * while a host function runs.
  */
 #include "cufile_stub.h"
 
@@ -194,6 +197,18 @@ static CUresult prepare(const struct wh_transfer *t)
 	return res;
 }
 
+/* As a host function would, the call waits for what is before it in the stream. */
+static CUfileError_t run_now(struct operation *o)
+{
+	CUresult res = cuStreamSynchronize(o->stream);
+
+	if (res)
+		return wh_cufile_cuda(res);
+	run(&o->job);
+	free_operation(o);
+	return wh_cufile_error(CU_FILE_SUCCESS);
+}
+
 static CUfileError_t launch(struct operation *o)
 {
 	uintptr_t number;
@@ -231,7 +246,7 @@ static CUfileError_t submit(struct operation *o)
 	if (!err.err)
 		err = wh_cufile_error(wh_transfer_ask(&o->t, false));
 	if (!err.err)
-		err = launch(o);
+		err = wh_library_waits() ? run_now(o) : launch(o);
 	if (err.err)
 		free_operation(o);
 	return err;

@@ -148,6 +148,34 @@ static void test_capture(void)
 	cuGraphDestroy(graph);
 }
 
+static const char managed[] =
+".version 8.0\n.target sm_70\n.address_size 64\n"
+".visible .global .attribute(.managed) .align 4 .u32 a = 40;\n"
+".visible .entry inc()\n{\n.reg .b32 %r<2>;\n"
+"ld.global.u32 %r1, [a];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [a], %r1;\nret;\n}\n";
+
+/* Managed variables come back with each answer that says that work is done. */
+static void test_managed(void)
+{
+	off_t at = 3333, zero = 0;
+	size_t size = 2 << 20, n;
+	CUfunction inc;
+	CUmodule m;
+	CUdeviceptr a;
+	ssize_t moved = 0;
+	int good;
+
+	good = !cuModuleLoadData(&m, managed) && !cuModuleGetFunction(&inc, m, "inc") &&
+	       !cuModuleGetGlobal(&a, &n, m, "a") &&
+	       !cuLaunchKernel(inc, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL) &&
+	       !cuFileReadAsync(file, (void *)mem, &size, &at, &zero, &moved, stream).err &&
+	       !cuLaunchKernel(inc, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL) &&
+	       !cuStreamSynchronize(stream);
+	ok(good && moved == 2 << 20 && has(0, 3333, 2 << 20) && *(unsigned int *)a == 42,
+	   "a_stream_reads_between_kernels_with_managed_variables");
+	cuModuleUnload(m);
+}
+
 /* --- Batches ----------------------------------------------------------------------- */
 
 static CUfileIOParams_t io(CUfileOpcode_t opcode, size_t size, off_t at, off_t offset, long cookie)
@@ -355,7 +383,7 @@ int main(void)
 	int fd;
 
 	random_state = 21;
-	tap_plan(34);
+	tap_plan(35);
 	snprintf(path, sizeof(path), "%.40s/cufile.XXXXXX", folder ? folder : "/tmp");
 	fd = mkstemp(path);
 	content = malloc(FILE_SIZE);
@@ -374,6 +402,7 @@ int main(void)
 		return 1;
 	test_streams();
 	test_capture();
+	test_managed();
 	test_batch();
 	test_batch_errors();
 	test_cancel();
