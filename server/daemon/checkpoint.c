@@ -41,9 +41,13 @@ static struct {
 
 struct job {
 	const struct wh_checkpoint *o;
-	const struct wh_tenant_usage *usage;
+	struct wh_tenant_usage *usage;
 	struct wh_checkpoint_worker worker[WH_TENANT_WORKERS];
 	unsigned int n;
+	uint32_t order[WH_TENANT_WORKERS];	/* the last one of each; 0: none */
+	/* it had moved its memory out when it was told to come back */
+	bool was_out[WH_TENANT_WORKERS];
+	unsigned int by_driver;			/* so many workers' memory the driver has taken */
 	/* of a move: both devices change places. `place' is a file, for whoever comes after this */
 	uint8_t *place;
 	CUcheckpointGpuPair pair[WH_TENANT_DEVICES];
@@ -210,6 +214,101 @@ static bool save(struct job *j, unsigned int i)
 	       failed(j, i, "cuCheckpointProcessCheckpoint", res);
 }
 
+/* --- Workers that move their memory themselves (limits/paging.c) ------------------------ */
+
+static struct wh_worker_usage *usage_of(const struct job *j, unsigned int i)
+{
+	return &j->usage->worker[j->worker[i].account];
+}
+
+/* One that has not come to rest hears no order, and has moved nothing. */
+static void give_order(struct job *j, unsigned int i, unsigned int what)
+{
+	struct wh_worker_usage *u = usage_of(j, i);
+	uint32_t order = WH_PAGE_NEXT(__atomic_load_n(&u->order, __ATOMIC_RELAXED), what);
+
+	j->order[i] = 0;
+	if (__atomic_load_n(&u->at_rest, __ATOMIC_ACQUIRE) != j->o->number)
+		return;
+	j->order[i] = order;
+	__atomic_store_n(&u->order, order, __ATOMIC_RELEASE);
+	wh_tenant_wake(&u->order);
+}
+
+/*
+ * Returns how the worker's order stands at the end. Its work on the device may last until the
+ * job's end, if it is `limited'; what is on its way takes as long as it takes. The words are the
+ * worker's: what it says wrongly, its own tenant has to bear.
+ */
+static enum wh_paging await_order(struct job *j, unsigned int i, bool limited)
+{
+	const uint32_t *word = &usage_of(j, i)->obeyed;
+	uint32_t at;
+
+	while (j->order[i] && lives(j, i)) {
+		at = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+		if (WH_PAGE_NUMBER(at) != WH_PAGE_NUMBER(j->order[i]))
+			at = 0;
+		if (WH_PAGE_STATE(at) > WH_PAGING_MOVES)
+			return (enum wh_paging)WH_PAGE_STATE(at);
+		if (limited && !at && !ms_left(j))
+			return WH_PAGING_BUSY;
+		wh_tenant_await(word, __atomic_load_n(word, __ATOMIC_ACQUIRE), LOOK_MS);
+	}
+	return WH_PAGING_DONE;
+}
+
+/* Has the worker moved its memory out, or is it about to? One of the driver's has not. */
+static bool may_be_out(const struct job *j, unsigned int i)
+{
+	const struct wh_worker_usage *u = usage_of(j, i);
+	uint32_t order = __atomic_load_n(&u->order, __ATOMIC_ACQUIRE);
+	uint32_t obeyed = __atomic_load_n(&u->obeyed, __ATOMIC_ACQUIRE);
+	uint64_t paged = 0;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		paged |= __atomic_load_n(&u->device[d].paged, __ATOMIC_RELAXED);
+	return paged || (WH_PAGE_STATE(order) == WH_PAGE_OUT &&
+			 obeyed != (WH_PAGE_NUMBER(order) | WH_PAGING_UNABLE));
+}
+
+/* All workers do it at the same time. */
+static bool page_in(struct job *j)
+{
+	enum wh_paging how;
+	bool good = true;
+	unsigned int i;
+
+	for (i = 0; i < j->n; i++) {
+		j->order[i] = 0;
+		j->was_out[i] = may_be_out(j, i);
+		if (j->was_out[i])
+			give_order(j, i, WH_PAGE_IN);
+	}
+	for (i = 0; i < j->n; i++) {
+		how = await_order(j, i, false);
+		if (how != WH_PAGING_DONE)
+			good = failed(j, i, "cuMemCreate", how == WH_PAGING_FULL ? CUDA_ERROR_OUT_OF_MEMORY :
+									CUDA_ERROR_UNKNOWN);
+	}
+	return good;
+}
+
+/* The opposite, for those that came back in vain. */
+static void page_out_again(struct job *j)
+{
+	unsigned int i;
+
+	for (i = 0; i < j->n; i++) {
+		j->order[i] = 0;
+		if (j->was_out[i])
+			give_order(j, i, WH_PAGE_OUT);
+	}
+	for (i = 0; i < j->n; i++)
+		await_order(j, i, false);
+}
+
 static uint8_t *place_of(const struct job *j, unsigned int i)
 {
 	static uint8_t old;
@@ -305,6 +404,39 @@ static void page_out(struct job *j)
 		 sum.out_kib < sum.left_kib ? "; has the swap room (`swapon --show'), and does a cgroup forbid it?" : "");
 }
 
+/* What a worker cannot move, the driver takes. */
+static bool move_out(struct job *j)
+{
+	enum wh_paging how;
+	bool good = true;
+	unsigned int i;
+
+	for (i = 0; i < j->n; i++)
+		give_order(j, i, WH_PAGE_OUT);
+	for (i = 0; good && i < j->n; i++) {
+		how = await_order(j, i, true);
+		if (how == WH_PAGING_BUSY)
+			good = failed(j, i, "its work has not ended in time", CUDA_ERROR_NOT_READY);
+		else if (how != WH_PAGING_DONE && !has_no_driver(j, i))
+			j->by_driver += good = save(j, i);
+	}
+	if (good && j->by_driver)
+		snprintf(j->r->text, sizeof(j->r->text), "the driver's checkpoint took the memory of %u of its %u workers, "
+			 "who cannot move most of it themselves", j->by_driver, j->n);
+	j->r->by_driver = (int32_t)j->by_driver;
+	return good;
+}
+
+static bool save_all(struct job *j)
+{
+	bool good = true;
+	unsigned int i;
+
+	for (i = 0; good && i < j->n; i++)
+		good = save(j, i);
+	return good;
+}
+
 static bool suspend(struct job *j)
 {
 	bool good = true, back = true;
@@ -312,12 +444,13 @@ static bool suspend(struct job *j)
 
 	for (i = 0; good && i < j->n; i++)
 		good = await_rest(j, i);
-	for (i = 0; good && i < j->n; i++)
-		good = save(j, i);
+	if (good)
+		good = j->o->moves_out ? move_out(j) : save_all(j);
 	if (good && j->o->page_out)
 		page_out(j);
 	if (good)
 		return true;
+	back = page_in(j);
 	for (i = 0; i < j->n; i++)
 		back &= bring(j, i, false) && let_go(j, i);
 	j->r->stays = !back;
@@ -352,6 +485,7 @@ static bool stay(struct job *j)
 	for (i = 0; i < j->n; i++)
 		if (state_of(j, i) == CU_PROCESS_STATE_LOCKED)
 			drv.checkpoint(j->worker[i].pid, NULL);
+	page_out_again(j);
 	for (i = 0; i < j->n; i++)
 		j->r->half |= lives(j, i) && is_there(j, i);
 	j->r->stays = true;
@@ -381,13 +515,13 @@ static bool has_room(struct job *j)
 /* Nobody goes on before all have their memory. */
 static bool resume(struct job *j)
 {
-	return has_room(j) && bring_all(j, false) ? let_all_go(j) : stay(j);
+	return has_room(j) && page_in(j) && bring_all(j, false) ? let_all_go(j) : stay(j);
 }
 
 /* All workers come to the other device, or go back to the old one. */
 static bool move(struct job *j)
 {
-	j->r->moved = has_room(j) && bring_all(j, true);
+	j->r->moved = has_room(j) && page_in(j) && bring_all(j, true);
 	if (j->r->moved)
 		return let_all_go(j) || stay(j);
 	if (!bring_all(j, false) || j->o->stays || !let_all_go(j))
@@ -473,7 +607,8 @@ static bool work(struct job *j)
 {
 	CUresult res;
 
-	j->usage = mmap(NULL, sizeof(*j->usage), PROT_READ, MAP_SHARED, j->o->usage, 0);
+	j->usage = mmap(NULL, sizeof(*j->usage), PROT_READ | PROT_WRITE, MAP_SHARED,
+			j->o->usage, 0);
 	if (j->usage == MAP_FAILED || !take_workers(j, j->o->workers)) {
 		snprintf(j->r->text, sizeof(j->r->text), "the tenant's counters: %s", strerror(errno));
 		return false;

@@ -279,7 +279,7 @@ enum {
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE,
 	OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_RESULT,
-	OPT_SWAP, OPT_PLACES, OPT_STAYS, OPT_PAGE_OUT, OPT_UUIDS,
+	OPT_SWAP, OPT_PLACES, OPT_STAYS, OPT_PAGE_OUT, OPT_MOVES_OUT, OPT_UUIDS,
 	 OPT_RESUME, OPT_RESUMES,
 	OPT_KEEP, OPT_SCOPE, OPT_BEHIND,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
@@ -340,6 +340,7 @@ static const struct option table[] = {
 	{ "places", required_argument, NULL, OPT_PLACES },
 	{ "stays", no_argument, NULL, OPT_STAYS },
 	{ "page-out", no_argument, NULL, OPT_PAGE_OUT },
+	{ "moves-out", no_argument, NULL, OPT_MOVES_OUT },
 	{ "uuids", required_argument, NULL, OPT_UUIDS },
 	{ 0 },
 };
@@ -506,6 +507,7 @@ static void set(int c)
 	case OPT_PLACES:	opt.checkpoint.places = number("--places", optarg, INT_MAX); break;
 	case OPT_STAYS:		opt.checkpoint.stays = true; break;
 	case OPT_PAGE_OUT:	opt.checkpoint.page_out = true; break;
+	case OPT_MOVES_OUT:	opt.checkpoint.moves_out = true; break;
 	case OPT_UUIDS:		opt.checkpoint.uuids = optarg; break;
 	case OPT_RESULT:	opt.checkpoint.result = number("--result", optarg, INT_MAX); break;
 	}

@@ -473,6 +473,7 @@ void wh_room_say(cJSON *o, const struct wh_tenant *t)
 	uint64_t now = t->room.turn ? (uint64_t)(wh_now_ms() - t->room.since_ms) : 0;
 
 	cJSON_AddNumberToObject(o, "parkings", (double)t->room.parkings);
+	cJSON_AddNumberToObject(o, "driver_parkings", (double)t->room.by_driver);
 	cJSON_AddNumberToObject(o, "room_waited_ms", (double)(t->room.waited_ms + now));
 }
 
@@ -480,6 +481,7 @@ void wh_room_leave(cJSON *o, const struct wh_tenant *t)
 {
 	cJSON_AddBoolToObject(o, "parked", t->room.parked);
 	cJSON_AddNumberToObject(o, "parkings", (double)t->room.parkings);
+	cJSON_AddNumberToObject(o, "driver_parkings", (double)t->room.by_driver);
 	cJSON_AddNumberToObject(o, "room_waited_ms", (double)t->room.waited_ms);
 }
 
@@ -489,6 +491,7 @@ void wh_room_take(struct wh_tenant *t, const cJSON *o)
 
 	t->room.parked = wh_taken_flag(o, "parked");
 	t->room.parkings = wh_taken_number(o, "parkings");
+	t->room.by_driver = wh_taken_number(o, "driver_parkings");
 	t->room.waited_ms = wh_taken_number(o, "room_waited_ms");
 	/* Nobody remembers since when it has been there. */
 	t->room.on_ms = now;

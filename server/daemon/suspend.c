@@ -121,7 +121,8 @@ static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned 
 	      "--suspension", digits((long)t->suspend.number), "--wait", digits((long)wait_ms),
 	      "--parent", digits(wh_monitor_pid()), "--tenant-usage", passed(t->file.usage_fd),
 	      "--uuids", uuids, "--nvml", wh_server.nvml ? wh_server.nvml : "",
-	      "--result", passed(result), moves ? "--swap" : pages ? "--page-out" : NULL,
+	      "--result", passed(result),
+	      moves ? "--swap" : pages ? "--page-out" : t->room.parked ? "--moves-out" : NULL,
 	      moves ? swap : NULL,
 	      "--places", passed(t->suspend.move.places), t->suspend.move.stays ? "--stays" : NULL,
 	      (char *)NULL);
@@ -166,6 +167,23 @@ static void drop_result(struct wh_tenant *t)
 
 /* --- States ----------------------------------------------------------------------------- */
 
+/* Workers at rest sleep until the next order. */
+static void let_go(struct wh_tenant *t)
+{
+	struct wh_worker_usage *u;
+	int i;
+
+	wh_tenant_suspend(t->file.limits, 0);
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		u = &t->file.usage->worker[i];
+		if (!t->worker[i].pid)
+			continue;
+		__atomic_store_n(&u->order, WH_PAGE_NEXT(u->order, WH_PAGE_NOTHING),
+				 __ATOMIC_RELEASE);
+		wh_tenant_wake(&u->order);
+	}
+}
+
 static void become(struct wh_tenant *t, enum wh_suspension state)
 {
 	enum wh_suspension was = t->suspend.state;
@@ -176,7 +194,7 @@ static void become(struct wh_tenant *t, enum wh_suspension state)
 	wh_suspend_tell(t);
 	if (state == WH_RUNS) {
 		t->suspend.drained = false;
-		wh_tenant_suspend(t->file.limits, 0);
+		let_go(t);
 	}
 	wh_parts_bound(t);
 	wh_monitor_changed();
@@ -287,6 +305,7 @@ static void succeeded(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 	} else {
 		if (t->suspend.move.on)
 			wh_move_end(t);
+		t->room.by_driver += r->by_driver > 0;
 		become(t, t->suspend.state == WH_SUSPENDING ? WH_SUSPENDED : WH_RUNS);
 		settled(t, NULL, *r->text ? r->text : NULL, false);
 	}

@@ -40,6 +40,8 @@ struct wh_checkpoint {
 	int places;		/* descriptor: a byte for each worker, WH_PLACE_* */
 	bool stays;		/* a move that fails leaves the tenant suspended */
 	bool page_out;		/* what is suspended goes to the machine's swap */
+	/* of overcommit: workers move their memory themselves, as far as they can */
+	bool moves_out;
 	/* of what comes back: its devices, "UUID,UUID", by the workers' numbers */
 	const char *uuids;
 	const char *nvml;	/* NULL or "": the driver's own; "none": nobody asks it */
@@ -56,6 +58,7 @@ struct wh_checkpoint_result {
 	int32_t half;	/* some workers are there, and some where they were */
 	int32_t pid;	/* the worker that failed; 0: none of them did */
 	int32_t code;	/* CUresult */
+	int32_t by_driver;	/* of `moves_out': workers that could not move their memory */
 	char text[300];	/* why; of what has not failed: what is to be said, if anything */
 };
 

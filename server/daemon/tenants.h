@@ -61,6 +61,8 @@ struct wh_tenant {
 		uint64_t turn;		/* its place among those that wait; 0: none */
 		int64_t since_ms;	/* since when it waits */
 		uint64_t parkings;	/* how often it was parked */
+		/* and how often by the driver's checkpoint, in part or all */
+		uint64_t by_driver;
 		uint64_t waited_ms;	/* for room, all its waits that are over */
 	} room;
 	bool gone;		/* deleted, and its files too: it waits for the last hold to end */

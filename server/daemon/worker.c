@@ -31,6 +31,7 @@
 #include "daemon/ranks.h"
 #include "limits/charge.h"
 #include "limits/ipc_files.h"
+#include "limits/paged.h"
 #include "session/output.h"
 #include "state/messages.h"
 #include "protect/sandbox.h"
@@ -552,6 +553,10 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 		return 0;
 	if (wh_session_set_tenant(s, t, err, size))
 		return -1;
+	if (!wh_paged_begin(s)) {
+		snprintf(err, size, "out of memory");
+		return -1;
+	}
 	close(t->limits);
 	close(t->usage);
 	close(t->seats);

@@ -4,5 +4,6 @@ LIMITS := limits host
 LIMITS += memory blocks overhead pool sizes figure
 LIMITS += bucket guarantee turns gpu_time under_way awaited hold
 LIMITS += sms sm_split
-LIMITS += ipc ipc_files ipc_pools
+LIMITS += ipc ipc_files ipc_pools ipc_paged
+LIMITS += paged paged_calls paging
 LIMITS += trace trace_device

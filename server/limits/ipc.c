@@ -256,6 +256,8 @@ bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr ad
 
 	if (!s->limits.ipc)
 		return wh_ipc_refused(s, res);
+	if (wh_ipc_paged_get(s, (struct wh_ipc_handle *)out, addr, res))
+		return true;
 	*res = s->drv.cuIpcGetMemHandle(out ? &real : NULL, addr);
 	if (!out && *res == CUDA_SUCCESS)
 		*res = CUDA_ERROR_INVALID_VALUE;
@@ -398,6 +400,8 @@ bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemH
 		return wh_ipc_refused(s, res);
 	memcpy(&h, handle, sizeof(h));
 	*res = CUDA_ERROR_INVALID_VALUE;
+	if (addr && wh_ipc_taken(&h, WH_SHARED_PAGED))
+		*res = wh_ipc_paged_open(s, &h, addr, flags);
 	if (!addr || !wh_ipc_taken(&h, WH_SHARED_MEMORY))
 		return true;
 	if (!wh_ipc_make_room(s->limits.ipc)) {
@@ -414,6 +418,8 @@ void wh_ipc_closed(struct wh_session *s, uint64_t addr)
 	struct wh_ipc *ipc = s->limits.ipc;
 	struct wh_ipc_import *i = ipc ? wh_ipc_import_at(ipc, WH_SHARED_MEMORY, addr) : NULL;
 
+	if (ipc && !i)
+		i = wh_ipc_import_at(ipc, WH_SHARED_PAGED, addr);
 	if (!i || --i->opened || !wh_ipc_lock(s))
 		return;
 	wh_ipc_drop_import(s, i);

@@ -56,6 +56,8 @@ void wh_ipc_freed(struct wh_session *s, uint64_t addr);
 void wh_ipc_event_gone(struct wh_session *s, uint64_t id);
 /* The driver has closed, once, what wh_ipc_open_memory() opened at this address. */
 void wh_ipc_closed(struct wh_session *s, uint64_t addr);
+/* Is this the last time that memory of limits/paged.h, which was opened here, is closed? */
+bool wh_ipc_opened_once(struct wh_session *s, CUdeviceptr addr);
 void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);
 /* Closes what was opened in a context. Call it before the context ends, while it is current. */
 void wh_ipc_end_with(struct wh_session *s, uint64_t ctx);

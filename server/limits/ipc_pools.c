@@ -203,6 +203,7 @@ static void drop_pooled(struct wh_session *s, uint64_t object)
 void wh_ipc_freed(struct wh_session *s, uint64_t addr)
 {
 	wh_ipc_end(s, WH_SHARED_MEMORY, addr);
+	wh_ipc_end(s, WH_SHARED_PAGED, addr);
 	wh_ipc_end(s, WH_SHARED_POOLED, addr);
 	if (s->limits.ipc && s->limits.ipc->imports)
 		drop_pooled(s, addr);

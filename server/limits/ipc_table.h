@@ -52,6 +52,12 @@ CUresult wh_ipc_publish(struct wh_session *s, const struct wh_shared *what,
 /* Ends the export of an object of ours, if there is one. */
 void wh_ipc_end(struct wh_session *s, uint32_t kind, uint64_t key);
 
+/* ipc_paged.c. False: the address is in no allocation of paged.h. */
+bool wh_ipc_paged_get(struct wh_session *s, struct wh_ipc_handle *out, CUdeviceptr addr,
+		      CUresult *res);
+CUresult wh_ipc_paged_open(struct wh_session *s, const struct wh_ipc_handle *h, CUdeviceptr *addr,
+			   unsigned int flags);
+
 /* Offers a descriptor of `a` to others, and closes it where that fails. */
 CUresult wh_ipc_export_file(struct wh_session *s, uint32_t kind, const struct wh_mem_entry *a,
 			    int fd, struct wh_ipc_handle *out);

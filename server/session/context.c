@@ -5,6 +5,7 @@
  * context differs from its last call's. This file also registers the data area with the driver, and
  * ends handles with their contexts.
  */
+#include "limits/paged.h"
 #include "session/output.h"
 #include "session/handler.h"
 
@@ -149,6 +150,7 @@ static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 		return;
 	s->registered = false;
 	wh_ipc_context_gone(s, id);
+	wh_paged_context_gone(s, id);
 	wh_mem_context_gone(s, id);
 	wh_sm_context_gone(s, id);
 	wh_trace_context_gone(s, id);

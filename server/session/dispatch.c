@@ -6,6 +6,7 @@
  * callers.h's. A long request to a library, which no message area can hold, is copied from the data
  * area instead.
  */
+#include "limits/paged.h"
 #include "session/library.h"
 #include "session/output.h"
 #include "session/room.h"
@@ -453,10 +454,15 @@ static bool settle_all(struct wh_session *s)
 	return !busy;
 }
 
+/* Who ends a suspension might end before the order. */
+#define REST_LOOK_MS	1000
+
 void wh_dispatch_rest(struct wh_session *s, uint32_t number)
 {
 	static const struct timespec nap = { .tv_nsec = 1000000 };
 	struct wh_worker_usage *own = s->limits.account;
+	/* Orders of before are not for this suspension. */
+	uint32_t seen = __atomic_load_n(&own->order, __ATOMIC_ACQUIRE), order;
 	bool settled;
 
 	while (wh_callers_rest(s, number)) {
@@ -468,8 +474,16 @@ void wh_dispatch_rest(struct wh_session *s, uint32_t number)
 	}
 	__atomic_store_n(&own->at_rest, number, __ATOMIC_RELEASE);
 	wh_tenant_wake(&own->at_rest);
-	while (__atomic_load_n(&s->limits.page->suspension, __ATOMIC_ACQUIRE) == number)
-		wh_tenant_await(&s->limits.page->suspension, number, 0);
+	/* The end of the suspension is an order, too (daemon/suspend.c). */
+	for (;;) {
+		order = __atomic_load_n(&own->order, __ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&s->limits.page->suspension, __ATOMIC_ACQUIRE) != number)
+			return;
+		if (order != seen)
+			wh_paging_obey(s, order);
+		seen = order;
+		wh_tenant_await(&own->order, seen, REST_LOOK_MS);
+	}
 }
 
 int wh_dispatch_unsettled(const struct wh_session *s)

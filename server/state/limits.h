@@ -15,6 +15,7 @@ struct wh_mem_state;		/* limits/memory.c */
 struct wh_sm_state;		/* limits/bucket.c: time */
 struct wh_sms_state;		/* limits/sms.c: SMs */
 struct wh_ipc;			/* ipc.c */
+struct wh_paged;		/* paged.c */
 
 #define WH_WATCHED_TRACE	(1u << 31)
 _Static_assert(WH_TENANT_DEVICES < 31, "a bit for each device, and one for traces");
@@ -46,6 +47,7 @@ struct wh_limits {
 	struct wh_sm_state *sm;			/* NULL: there never was a limit */
 	struct wh_sms_state *sms;
 	struct wh_ipc *ipc;			/* NULL: no tenant */
+	struct wh_paged *paged;			/* NULL: no server that parks tenants */
 };
 
 /*

@@ -274,6 +274,10 @@ void wh_tenant_add_counters(struct wh_worker_usage *to, const struct wh_worker_u
 	to->bytes_to_device += from->bytes_to_device;
 	to->bytes_from_device += from->bytes_from_device;
 	to->host_refused += from->host_refused;
+	to->paged_out_bytes += from->paged_out_bytes;
+	to->paged_out_ns += from->paged_out_ns;
+	to->paged_in_bytes += from->paged_in_bytes;
+	to->paged_in_ns += from->paged_in_ns;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		add_device(&to->device[d], &from->device[d]);
 }

@@ -30,7 +30,7 @@
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
 /* Bumped on every change that an old reader would misread. */
-#define WH_TENANT_VERSION	6
+#define WH_TENANT_VERSION	7
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
@@ -84,7 +84,7 @@ static inline uint32_t wh_ceiling(const struct wh_device_limit *l)
 
 /*
  * While a tenant is suspended, what its workers have charged is in memory of the host, and nothing
- * of it on a device.
+ * of it on a device. One that is parked may have left some of it there (`paged').
  */
 enum wh_suspension {
 	WH_RUNS, WH_SUSPENDING, WH_SUSPENDED, WH_RESUMING,
@@ -200,6 +200,7 @@ struct wh_device_usage {
 	 */
 	uint64_t busy_tsc;
 	uint64_t gpu_beyond_ns;	/* the part of gpu_ns that was beyond the tenant's guarantee */
+	uint64_t paged;		/* bytes of `memory` that the worker has moved to the host itself */
 };
 
 /* Time that the device worked for this worker, with a share of time and without. */
@@ -232,6 +233,10 @@ struct wh_worker_usage {
 	/* The last suspension that a call has waited for, and what is asked of daemon/room.c. */
 	uint32_t called;
 	uint32_t room;		/* WH_ROOM_*; who waits for an answer sleeps on it */
+	/* Of overcommit: what the worker is to do with its memory, how it stands (WH_PAGE_*). */
+	uint32_t order, obeyed;
+	/* What it has moved to the host and back, and how long that took. */
+	uint64_t paged_out_bytes, paged_out_ns, paged_in_bytes, paged_in_ns;
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
 
@@ -244,6 +249,23 @@ enum { WH_ROOM_ASKED = 1, WH_ROOM_MADE, WH_ROOM_NONE };
 #define WH_ROOM_DEVICE(word)	((word) >> 2 & 15)
 #define WH_ROOM_NEXT(word, device)	(((word) & ~63u) + 64 + (device) * 4 + WH_ROOM_ASKED)
 _Static_assert(WH_TENANT_DEVICES <= 16, "four bits for a device");
+
+/*
+ * `order`, to a worker at rest: a number that counts the orders, and what is to be done. `obeyed`
+ * has the number of the order and how it stands. Who asks the driver for the server writes the one
+ * (daemon/checkpoint.c), and the worker the other; each sleeps on the other's.
+ */
+enum { WH_PAGE_NOTHING, WH_PAGE_OUT, WH_PAGE_IN };
+#define WH_PAGE_STATE(word)	((word) & 15)
+#define WH_PAGE_NUMBER(word)	((word) & ~15u)
+#define WH_PAGE_NEXT(word, what)	(WH_PAGE_NUMBER(word) + 16 + (what))
+enum wh_paging {
+	WH_PAGING_MOVES = 1,	/* the devices are idle, and memory is on its way */
+	WH_PAGING_DONE,
+	WH_PAGING_FULL,		/* the device has no room for what is to come back */
+	WH_PAGING_BUSY,		/* its work did not end before the next order */
+	WH_PAGING_UNABLE,	/* all is as it was: the driver has to do it */
+};
 
 /*
  * The bucket of the temporal SM limit, one for each tenant and device, shared by all its workers.
@@ -275,6 +297,7 @@ struct wh_sm_bucket {
 #define WH_SHARED_ALLOCATION	3u	/* `real` is the owner's socket (ipc_files.h) */
 #define WH_SHARED_POOL		4u	/* the same; `bytes` follows what the pool has */
 #define WH_SHARED_POOLED	5u	/* memory of a pool, whose bytes the pool's entry has */
+#define WH_SHARED_PAGED		6u	/* MEMORY of limits/paged.c; `real` is as of ALLOCATION */
 
 struct wh_shared {
 	uint64_t id[2];		/* both 0: free. Written last, cleared first */

@@ -70,7 +70,7 @@ next y
 is whose_calls_resume_nobody_then "$(states a b d) $(said x)" "suspended running parked  ok ok ok "
 "$wormhole" tenant delete d --force
 "$wormhole" resume a 2>"$tmp/said"
-like resume_says_that_the_device_is_full "$(cat "$tmp/said")" "cuCheckpointProcessRestore: CUDA_ERROR_OUT_OF_MEMORY (2)"
+like resume_says_that_the_device_is_full "$(cat "$tmp/said")" "cuMemCreate: CUDA_ERROR_OUT_OF_MEMORY (2)"
 finish_client z
 finish_client y
 is and_goes_on_when_it_is_not "$("$wormhole" resume a 2>&1; await eval '[ "$(said x)" = "ok ok ok ok " ]'; said x)" "ok ok ok ok "

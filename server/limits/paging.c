@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Moves the allocations of paged.h to the host and back, when overcommit parks the worker's tenant
+ * (daemon/checkpoint.c). No call is inside, and none begins before all is back. Memory goes by the
+ * device's own copies to pinned memory, which is made once and kept: to pin it costs more than the
+ * way. What leaves no device by this is counted by the server as still there: contexts, code,
+ * small allocations, arrays, pools, what libraries have, and what others may have open.
+ */
+#define _GNU_SOURCE
+#include "limits/paged.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "limits/memory.h"
+#include "state/messages.h"
+#include "tenant/clock.h"
+
+#define HUGE	(2ull << 20)
+#define LOOK_NS	200000		/* between two looks whether the devices are idle */
+
+/* The driver has to take the memory, or it stays away: the log says why. */
+static enum wh_paging unable(const char *what, CUresult res)
+{
+	fprintf(wh_messages(), "warn: worker: its memory is not moved: %s: error %d\n", what, (int)res);
+	return WH_PAGING_UNABLE;
+}
+
+/* --- Contexts ---------------------------------------------------------------------------- */
+
+/* What a context has under way, until `done'. */
+struct busy {
+	CUcontext ctx;
+	CUevent event;
+};
+
+static CUresult mark(struct wh_paged *p, struct busy *b)
+{
+	CUresult res = p->real.cuCtxSetCurrent(b->ctx);
+
+	if (res == CUDA_SUCCESS)
+		res = p->real.cuEventCreate(&b->event, CU_EVENT_DISABLE_TIMING);
+	if (res != CUDA_SUCCESS)
+		return res;
+	res = p->real.cuCtxRecordEvent(b->ctx, b->event);
+	if (res != CUDA_SUCCESS)
+		p->real.cuEventDestroy_v2(b->event);
+	return res;
+}
+
+/* The handle of a primary context outlives it (session/context.c), and its work does not. */
+static bool is_gone(CUresult res)
+{
+	return res == CUDA_ERROR_CONTEXT_IS_DESTROYED || res == CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* Is another order there? Then nobody waits for this one any more. */
+static bool is_over(const struct wh_session *s, uint32_t order)
+{
+	return __atomic_load_n(&s->limits.account->order, __ATOMIC_ACQUIRE) != order;
+}
+
+static enum wh_paging await(struct wh_session *s, const struct busy *b, uint32_t order)
+{
+	static const struct timespec nap = { .tv_nsec = LOOK_NS };
+	CUresult res;
+
+	while ((res = s->limits.paged->real.cuEventQuery(b->event)) == CUDA_ERROR_NOT_READY) {
+		if (is_over(s, order))
+			return WH_PAGING_BUSY;
+		nanosleep(&nap, NULL);
+	}
+	return res == CUDA_SUCCESS ? WH_PAGING_DONE : unable("work under way", res);
+}
+
+/* Waits for one context. */
+static enum wh_paging settle(struct wh_session *s, CUcontext ctx, uint32_t order)
+{
+	struct wh_paged *p = s->limits.paged;
+	struct busy b = { .ctx = ctx };
+	enum wh_paging how;
+	CUresult res = mark(p, &b);
+
+	if (is_gone(res))
+		return WH_PAGING_DONE;
+	if (res != CUDA_SUCCESS)
+		return unable("an event of a context", res);
+	how = await(s, &b, order);
+	p->real.cuEventDestroy_v2(b.event);
+	return how;
+}
+
+static enum wh_paging settle_part(struct wh_session *s, CUgreenCtx part, uint32_t order)
+{
+	const struct wh_driver *real = &s->limits.paged->real;
+	CUresult res = CUDA_ERROR_NOT_SUPPORTED;
+	CUcontext ctx;
+
+	if (real->cuCtxFromGreenCtx)
+		res = real->cuCtxFromGreenCtx(&ctx, part);
+	return res == CUDA_SUCCESS ? settle(s, ctx, order) : unable("a part of a device", res);
+}
+
+/* Libraries may have work in a primary context that the program never asked for. */
+static enum wh_paging settle_primary(struct wh_session *s, CUdevice device, uint32_t order)
+{
+	struct wh_paged *p = s->limits.paged;
+	enum wh_paging how;
+	unsigned int flags;
+	CUcontext ctx;
+	int active = 0;
+
+	if (!p->real.cuDevicePrimaryCtxGetState || !p->real.cuDevicePrimaryCtxRetain ||
+	    p->real.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS ||
+	    !active || p->real.cuDevicePrimaryCtxRetain(&ctx, device) != CUDA_SUCCESS)
+		return WH_PAGING_DONE;
+	how = settle(s, ctx, order);
+	p->real.cuDevicePrimaryCtxRelease_v2(device);
+	return how;
+}
+
+/*
+ * Does the program capture? A context's event would end that. All streams that can be captured are
+ * the program's own.
+ */
+static bool captures(struct wh_session *s)
+{
+	const struct wh_handle *e = s->handles.entry, *owner;
+	bool yes = false;
+	uint32_t i;
+
+	for (i = 1; !yes && i < s->handles.used; i++) {
+		if (!e[i].real || e[i].type != WH_H_CUstream)
+			continue;
+		owner = &e[e[i].owner];
+		if (owner->type == WH_H_CUcontext)
+			s->limits.paged->real.cuCtxSetCurrent(owner->real);
+		yes = wh_capture_of(s, e[i].real) != WH_CAPTURE_NONE;
+	}
+	return yes;
+}
+
+/* All work of all contexts: any of it may use any address. No call is inside, so no more comes. */
+static enum wh_paging settle_all(struct wh_session *s, uint32_t order)
+{
+	const struct wh_handles *h = &s->handles;
+	enum wh_paging how = captures(s) ? WH_PAGING_BUSY : WH_PAGING_DONE;
+	int devices = 0, d;
+	uint32_t i;
+
+	for (i = 1; how == WH_PAGING_DONE && i < h->used; i++)
+		if (h->entry[i].real && h->entry[i].type == WH_H_CUcontext)
+			how = settle(s, h->entry[i].real, order);
+		else if (h->entry[i].real && h->entry[i].type == WH_H_CUgreenCtx)
+			how = settle_part(s, h->entry[i].real, order);
+	s->limits.paged->real.cuDeviceGetCount(&devices);
+	for (d = 0; how == WH_PAGING_DONE && d < devices; d++)
+		how = settle_primary(s, d, order);
+	return how;
+}
+
+/* --- Memory of the host ------------------------------------------------------------------ */
+
+/* Large pages are pinned in less time. */
+static char *host_memory(void)
+{
+	char *p = mmap(NULL, WH_PAGED_PART + HUGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	p += -(uintptr_t)p % HUGE;
+	madvise(p, WH_PAGED_PART, MADV_HUGEPAGE);
+	return p;
+}
+
+/* Part `i` of the host's memory, NULL: there is none. It is pinned if the driver can do it. */
+static char *part(struct wh_paged *p, size_t i)
+{
+	struct wh_paged_part *grown;
+	CUresult res;
+
+	if (i == p->parts) {
+		grown = realloc(p->part, (i + 1) * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		p->part = grown;
+		p->part[i] = (struct wh_paged_part){ .at = host_memory() };
+		if (!p->part[i].at)
+			return NULL;
+		p->parts++;
+	}
+	if (!p->part[i].pinned) {
+		res = p->real.cuMemHostRegister_v2(p->part[i].at, WH_PAGED_PART,
+						   CU_MEMHOSTREGISTER_PORTABLE);
+		p->part[i].pinned = res == CUDA_SUCCESS ||
+				    res == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	}
+	return p->part[i].at;
+}
+
+/* --- Copies ---------------------------------------------------------------------------------- */
+
+struct way {
+	struct wh_paged *p;
+	bool out;
+	uint64_t at;		/* the next byte of the host's memory */
+	CUcontext ctx;		/* whose stream that is; NULL: there is none */
+	CUstream stream;
+};
+
+static CUresult finish(struct way *w)
+{
+	CUresult res;
+
+	if (!w->ctx)
+		return CUDA_SUCCESS;
+	res = w->p->real.cuStreamSynchronize(w->stream);
+	w->p->real.cuStreamDestroy_v2(w->stream);
+	w->ctx = NULL;
+	return res;
+}
+
+/* Copies are queued in a stream of the context that has the memory. */
+static CUresult enter(struct way *w, CUcontext ctx)
+{
+	CUresult res;
+
+	if (w->ctx == ctx)
+		return CUDA_SUCCESS;
+	res = finish(w);
+	if (res == CUDA_SUCCESS)
+		res = w->p->real.cuCtxSetCurrent(ctx);
+	if (res == CUDA_SUCCESS)
+		res = w->p->real.cuStreamCreate(&w->stream, CU_STREAM_NON_BLOCKING);
+	w->ctx = res == CUDA_SUCCESS ? ctx : NULL;
+	return res;
+}
+
+/* While one part is on its way, the next one is pinned. */
+static CUresult copy(struct way *w, const struct wh_paged_range *r)
+{
+	CUresult res = enter(w, r->real);
+	uint64_t done, n, in;
+	char *host;
+
+	for (done = 0; res == CUDA_SUCCESS && done < r->size; done += n, w->at += n) {
+		in = w->at % WH_PAGED_PART;
+		n = WH_PAGED_PART - in < r->size - done ? WH_PAGED_PART - in : r->size - done;
+		host = part(w->p, w->at / WH_PAGED_PART);
+		if (!host)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		res = w->out ? w->p->real.cuMemcpyDtoHAsync_v2(host + in, r->addr + done, n,
+							       w->stream) :
+			       w->p->real.cuMemcpyHtoDAsync_v2(r->addr + done, host + in, n,
+							       w->stream);
+	}
+	return res;
+}
+
+static bool leaves(const struct wh_paged_range *r)
+{
+	return !r->foreign && !r->shared;
+}
+
+/* Copies all that leaves, or all that is away, in the order of the table. *bytes: how much. */
+static CUresult copy_all(struct wh_paged *p, bool out, uint64_t *bytes)
+{
+	struct way w = { .p = p, .out = out };
+	CUresult res = CUDA_SUCCESS, end;
+	size_t i;
+
+	for (i = 0; res == CUDA_SUCCESS && i < p->n; i++)
+		if (out ? leaves(&p->range[i]) : p->range[i].away)
+			res = copy(&w, &p->range[i]);
+	end = finish(&w);
+	p->real.cuCtxSetCurrent(NULL);
+	*bytes = w.at;
+	return res == CUDA_SUCCESS ? end : res;
+}
+
+/* --- Out ---------------------------------------------------------------------------------- */
+
+static void say(struct wh_session *s, uint32_t order, enum wh_paging how)
+{
+	uint32_t *word = &s->limits.account->obeyed;
+
+	__atomic_store_n(word, WH_PAGE_NUMBER(order) | how, __ATOMIC_RELEASE);
+	wh_tenant_wake(word);
+}
+
+/*
+ * Would most of what the worker has stay? Then the driver's checkpoint, which is slow but takes
+ * all, makes more room.
+ */
+static bool pays(const struct wh_session *s)
+{
+	const struct wh_paged *p = s->limits.paged;
+	uint64_t leave = 0, all = 0;
+	unsigned int d;
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		leave += leaves(&p->range[i]) ? p->range[i].size : 0;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		all += s->limits.account->device[d].memory;
+	return leave > all / 2;
+}
+
+static void trim_pools(struct wh_session *s)
+{
+	int devices = 0, d;
+
+	s->limits.paged->real.cuDeviceGetCount(&devices);
+	for (d = 0; d < devices && d < WH_TENANT_DEVICES; d++)
+		if (s->limits.account->device[d].memory)
+			wh_mem_make_room(s, d);
+}
+
+/* A range that the driver does not unmap stays where it is. */
+static void empty_all(struct wh_session *s)
+{
+	struct wh_paged *p = s->limits.paged;
+	struct wh_paged_range *r;
+
+	for (r = p->range; r < p->range + p->n; r++) {
+		if (!leaves(r) || wh_paged_empty(p, r) != CUDA_SUCCESS)
+			continue;
+		r->away = true;
+		s->limits.account->device[r->device].paged += r->size;
+	}
+}
+
+static enum wh_paging go_out(struct wh_session *s, uint32_t order)
+{
+	struct wh_worker_usage *own = s->limits.account;
+	uint64_t began, bytes;
+	enum wh_paging how;
+	CUresult res;
+
+	if (!pays(s))
+		return WH_PAGING_UNABLE;
+	how = settle_all(s, order);
+	s->limits.paged->real.cuCtxSetCurrent(NULL);
+	if (how != WH_PAGING_DONE)
+		return how;
+	say(s, order, WH_PAGING_MOVES);
+	trim_pools(s);
+	began = wh_now_ns();
+	res = copy_all(s->limits.paged, true, &bytes);
+	if (res != CUDA_SUCCESS)
+		return unable("the way to the host", res);
+	empty_all(s);
+	own->paged_out_ns += wh_now_ns() - began;
+	own->paged_out_bytes += bytes;
+	return WH_PAGING_DONE;
+}
+
+/* --- And back ------------------------------------------------------------------------------ */
+
+/* Takes back what has come so far: all of it is away still. */
+static void undo(struct wh_paged *p, size_t n)
+{
+	while (n--)
+		if (p->range[n].away && p->range[n].handle)
+			wh_paged_empty(p, &p->range[n]);
+}
+
+static CUresult fill_all(struct wh_paged *p)
+{
+	CUresult res = CUDA_SUCCESS;
+	size_t i;
+
+	for (i = 0; i < p->n; i++) {
+		if (p->range[i].away)
+			res = p->real.cuCtxSetCurrent(p->range[i].real);
+		if (p->range[i].away && res == CUDA_SUCCESS)
+			res = wh_paged_fill(p, &p->range[i]);
+		if (res != CUDA_SUCCESS)
+			break;
+	}
+	if (res != CUDA_SUCCESS)
+		undo(p, i);
+	return res;
+}
+
+static void are_back(struct wh_session *s)
+{
+	struct wh_paged *p = s->limits.paged;
+	unsigned int d;
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		p->range[i].away = false;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		s->limits.account->device[d].paged = 0;
+}
+
+static bool is_away(const struct wh_session *s)
+{
+	const struct wh_paged *p = s->limits.paged;
+	size_t i = 0;
+
+	while (p && i < p->n && !p->range[i].away)
+		i++;
+	return p && i < p->n;
+}
+
+static enum wh_paging come_back(struct wh_session *s, uint32_t order)
+{
+	struct wh_worker_usage *own = s->limits.account;
+	struct wh_paged *p = s->limits.paged;
+	uint64_t began = wh_now_ns(), bytes;
+	CUresult res;
+
+	say(s, order, WH_PAGING_MOVES);
+	res = fill_all(p);
+	if (res == CUDA_ERROR_OUT_OF_MEMORY)
+		return WH_PAGING_FULL;
+	if (res == CUDA_SUCCESS)
+		res = copy_all(p, false, &bytes);
+	if (res != CUDA_SUCCESS) {
+		undo(p, p->n);
+		return unable("the way back", res);
+	}
+	are_back(s);
+	own->paged_in_ns += wh_now_ns() - began;
+	own->paged_in_bytes += bytes;
+	return WH_PAGING_DONE;
+}
+
+void wh_paging_obey(struct wh_session *s, uint32_t order)
+{
+	enum wh_paging how = WH_PAGING_DONE;
+
+	bool out = WH_PAGE_STATE(order) == WH_PAGE_OUT;
+
+	/* Where there is nothing to move, the driver may be locked: it is asked for nothing. */
+	if (out && !s->limits.paged)
+		how = WH_PAGING_UNABLE;
+	else if (out && !is_away(s))
+		how = go_out(s, order);
+	else if (WH_PAGE_STATE(order) == WH_PAGE_IN && is_away(s))
+		how = come_back(s, order);
+	wh_self.ctx = WH_CTX_UNKNOWN;
+	say(s, order, how);
+}
