@@ -67,6 +67,7 @@ static void take_tenant(const cJSON *e, struct wh_tenant_views *all)
 			all->view[i].cpu_ns = number(e, "cpu_ns");
 			all->view[i].cpu_known = true;
 			all->view[i].parkings = number(e, "parkings");
+			all->view[i].driver_parkings = number(e, "driver_parkings");
 			all->view[i].room_waited_ns = number(e, "room_waited_ms") * 1000000;
 		}
 }

@@ -118,6 +118,15 @@ static void of_kind(struct out *o, const struct wh_tenant_view *v, const char *k
 	number(o, value);
 }
 
+static void paged_seconds(struct out *o, const struct wh_tenant_view *v, const char *direction,
+			  uint64_t ns)
+{
+	tenant(o, v);
+	label(o, ",", "direction", direction);
+	fputc('}', o->f);
+	seconds(o, ns);
+}
+
 #define EACH_TENANT(value, help, type, name) do { \
 	head(o, name, type, help); \
 	for (i = 0, v = all->view; i < all->n; i++, v++) \
@@ -136,6 +145,19 @@ static void write_tenants(struct out *o, const struct wh_tenant_views *all)
 		    "gauge", "suspended_memory_bytes");
 	EACH_TENANT(v->parkings, "How often overcommit suspended the tenant.", "counter",
 		    "parkings_total");
+	EACH_TENANT(v->driver_parkings, "How often it did so by the driver's checkpoint, in part or all.",
+		    "counter", "driver_parkings_total");
+	head(o, "paged_bytes_total", "counter",
+	     "Device memory that workers moved to the host, and back, when overcommit parked the tenant.");
+	for (i = 0, v = all->view; i < all->n; i++, v++) {
+		of_kind(o, v, "direction", "out", v->sum.total.paged_out_bytes);
+		of_kind(o, v, "direction", "in", v->sum.total.paged_in_bytes);
+	}
+	head(o, "paged_seconds_total", "counter", "Time that this took, in all of its workers.");
+	for (i = 0, v = all->view; i < all->n; i++, v++) {
+		paged_seconds(o, v, "out", v->sum.total.paged_out_ns);
+		paged_seconds(o, v, "in", v->sum.total.paged_in_ns);
+	}
 	head(o, "room_waited_seconds_total", "counter",
 	     "Time that the tenant waited for room on its devices.");
 	for (i = 0, v = all->view; i < all->n; i++, v++) {

@@ -36,16 +36,46 @@ static void take_user(const char *folder, const char *name, struct wh_tenant_vie
 	v->uid = v->uid_known ? st.st_uid : 0;
 }
 
-/* What a suspended tenant has charged is not on its devices; the peak stays. */
+/*
+ * What a suspended worker has charged is not on its devices; the peak stays. One that has moved its
+ * memory itself has left the rest there. The driver's own figure is of before.
+ */
+static uint64_t leave_device(struct wh_device_usage *u, bool by_driver)
+{
+	uint64_t left = by_driver || u->paged > u->memory ? 0 : u->memory - u->paged;
+	uint64_t gone = u->memory - left;
+
+	u->memory = u->memory_driver = left;
+	return gone;
+}
+
+static bool has_moved(const struct wh_worker_usage *w)
+{
+	uint64_t paged = 0;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		paged |= w->device[d].paged;
+	return paged;
+}
+
 static void leave_devices(struct wh_tenant_view *v)
 {
+	struct wh_device_usage *total;
 	unsigned int d, i;
+	uint64_t gone;
+	bool moved;
 
-	for (d = 0; d < WH_TENANT_DEVICES; d++) {
-		v->suspended_bytes += v->sum.total.device[d].memory;
-		v->sum.total.device[d].memory = v->sum.total.device[d].memory_driver = 0;
-		for (i = 0; i < v->workers; i++)
-			v->worker[i].device[d].memory = v->worker[i].device[d].memory_driver = 0;
+	for (i = 0; i < v->workers; i++) {
+		moved = has_moved(&v->worker[i]);
+		for (d = 0; d < WH_TENANT_DEVICES; d++) {
+			gone = leave_device(&v->worker[i].device[d], !moved);
+			v->suspended_bytes += gone;
+			/* Both were not read at one time. */
+			total = &v->sum.total.device[d];
+			total->memory -= gone < total->memory ? gone : total->memory;
+			total->memory_driver = total->memory;
+		}
 	}
 }
 

@@ -22,7 +22,8 @@ struct wh_tenant_view {
 	uint64_t suspended_bytes;	/* of devices, in memory of the host meanwhile */
 	uint64_t cpu_ns;	/* CPU time of its workers (look.c) */
 	bool cpu_known;
-	uint64_t parkings, room_waited_ns;	/* of daemon/room.c, with cpu_known */
+	/* of daemon/room.c, with cpu_known */
+	uint64_t parkings, driver_parkings, room_waited_ns;
 	uid_t uid;		/* whose tenant it is */
 	bool uid_known;		/* false: a window of a server VM */
 	uint64_t vm;		/* not 0: it is a window of this server VM, */
