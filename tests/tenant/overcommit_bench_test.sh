@@ -8,11 +8,12 @@
 . "$WH_TOP/tests/tenant/lib.sh"
 [ "$(id -u)" = 0 ] || skip_all "the server has to reach into workers, which root alone may"
 
-plan 4
+plan 5
 said=$(timeout 120 /usr/bin/python3 -B "$WH_TOP/bench/overcommit.py" --backend softgpu --turn 0.5 --turns 2 \
 	--out "$tmp" "$wormhole" 2>"$tmp/err") || diag "$(tail -n 5 "$tmp/err")"
 is both_programs_have_the_values_that_they_have_alone "$(echo "$said" | grep -c 'values equal')" 2
 like it_says_the_quotient_beside_its_goal "$said" "^one after the other .*: [0-9.]*; goal 1.2: "
+is it_says_what_was_moved_and_how_fast "$(echo "$said" | grep -c '^[ab] moved 0\.[0-9]*[1-9][0-9]* GB [a-z]* in .*: [0-9.]* GB/s$')" 4
 # Columns 3 and 6 are bytes on the device, 5 and 8 the states.
 is tenants_that_run_have_no_more_than_the_device "$(awk -F, '
 	$5 == "running" && $8 == "running" && $3 + $6 > 67108864' "$tmp/overcommit.csv")" ""
