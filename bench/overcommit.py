@@ -7,8 +7,9 @@ usage: overcommit.py [--turn S] [--turns N] [--part P] [--gb G] [--backend LIBRA
 Each of two programs fills its tenant's quota and works for N turns of S seconds. First one runs after the
 other; then both at the same time, and the server lets a tenant stay for S seconds before it parks it for
 the other one. Prints both times and their quotient beside the goal, whether the values are the same, and
-how long tenants waited. DIR gets overcommit.csv: each tenant's memory on the device and in the host, and
-what the device has in use besides what was there before, over time (overcommit.gp draws it).
+how long tenants waited, and what their workers moved to the host and back. DIR gets overcommit.csv: each
+tenant's memory on the device and in the host, and what the device has in use besides what was there before,
+over time (overcommit.gp draws it).
 
 A quota is P of the device's memory, or G of 10^9 bytes. The host has to have room for both programs'
 memory while one takes the other's place; where it has not, or G says so, the device is made smaller: a
@@ -82,8 +83,8 @@ st.global.u32 [%a], %v; ret;
 
 
 class Plain:
-    """The same by the driver's calls, with a kernel of integers."""
-    PART = MIB
+    """The same by the driver's calls, with a kernel of integers. What is smaller, workers do not move."""
+    PART = 2 * MIB if "WORMHOLE_SOFTGPU_MEM" in os.environ else 64 * MIB
 
     def __init__(self):
         self.cu = ctypes.CDLL("libcuda.so.1")
@@ -201,12 +202,17 @@ class Server:
                    "--child", self.opt.kind]
         return Program(command, f"tenant {tenant}'s program", limit)
 
-    def waited(self):
-        text = subprocess.run([self.opt.wormhole, "metrics", "--dir", self.dir], text=True, timeout=60,
-                              stdout=subprocess.PIPE).stdout
-        return {t: tuple(sum(float(line.split()[-1]) for line in text.splitlines()
-                             if line.startswith(f'wormhole_{m}{{tenant="{t}"'))
-                         for m in ("parkings_total", "room_waited_seconds_total")) for t in "ab"}
+    def metrics(self):
+        """A function that sums up a metric of a tenant, of one direction if it has two."""
+        lines = subprocess.run([self.opt.wormhole, "metrics", "--dir", self.dir], text=True, timeout=60,
+                               stdout=subprocess.PIPE).stdout.splitlines()
+
+        def total(name, tenant, direction=""):
+            mine = [x for x in lines if x.startswith(f'wormhole_{name}{{tenant="{tenant}"') and
+                    (not direction or f'direction="{direction}"' in x)]
+            return sum(float(x.split()[-1]) for x in mine)
+
+        return total
 
 
 class Watch:
@@ -335,6 +341,14 @@ def one_after_the_other(opt, server, watch, nvml, size):
     return total, work
 
 
+def say_parkings(t, metrics):
+    print(f"{t} was parked {metrics('parkings_total', t):.0f} times, {metrics('driver_parkings_total', t):.0f} of them by "
+          f"the driver's checkpoint, and waited {metrics('room_waited_seconds_total', t):.1f} s for room", flush=True)
+    for way in "out", "in":
+        moved, seconds = (metrics(f"paged_{m}_total", t, way) for m in ("bytes", "seconds"))
+        print(f"{t} moved {moved / 1e9:.2f} GB {way} in {seconds:.2f} s: {moved / 1e9 / (seconds or 1):.1f} GB/s", flush=True)
+
+
 def together(opt, server, watch, size, work):
     programs = {t: server.program(t, opt.limit) for t in "ab"}
     try:
@@ -362,12 +376,12 @@ def together(opt, server, watch, size, work):
         for t in "ab":
             print(f"{t} beside the other: {ends[t]:.1f} s; values {'equal' if sums[t] == work[t][1] else 'DIFFER'}",
                   flush=True)
-        waited = server.waited()
+        metrics = server.metrics()
     finally:
         for p in programs.values():
             p.end()
-    for t, (parked, seconds) in waited.items():
-        print(f"{t} was parked {parked:.0f} times, and waited {seconds:.1f} s for room", flush=True)
+    for t in "ab":
+        say_parkings(t, metrics)
     return max(ends.values()), all(sums[t] == work[t][1] for t in "ab")
 
 
