@@ -14,7 +14,7 @@
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -31,7 +31,7 @@ static CUresult alloc(CUdeviceptr *out, size_t size, enum sgpu_kind kind)
 {
 	struct sgpu_ctx *ctx;
 	uint64_t addr = 0;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -96,7 +96,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 {
 	struct sgpu_range range;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;

@@ -430,7 +430,7 @@ void sgpu_capture_leave(struct sgpu_stream *s)
 static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -610,7 +610,7 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *deps,
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
 	CUstreamCaptureMode old = thread_mode;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;

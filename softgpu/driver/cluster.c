@@ -139,6 +139,6 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle,
 	if (rc)
 		return rc;
 	*clusters = given(shape) && fits(shape, EXEC_MAX_CLUSTER) ?
-		    blocks_of(&l) * SGPU_NSM / size_of(shape) : 0;
+		    blocks_of(&l) * sgpu_device_sms(l.func->mod->ctx->device) / size_of(shape) : 0;
 	return sgpu_leave(CUDA_SUCCESS);
 }

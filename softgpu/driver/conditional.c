@@ -5,7 +5,8 @@
  * all copies of the node share the condition.
  *
  * A handle is a place in the table and the condition's own number, so a kernel may pass any
- * bits. Helper threads of a launch look handles up while the launching thread holds the lock.
+ * bits. Helper threads of a launch look handles up while the launching thread holds the lock, or
+ * each takes it (sgpu_cond_set_beside()).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,16 @@ bool sgpu_cond_set(uint64_t handle, uint32_t value)
 	if (c)
 		__atomic_store_n(&c->value, value, __ATOMIC_RELAXED);
 	return c;
+}
+
+bool sgpu_cond_set_beside(uint64_t handle, uint32_t value)
+{
+	bool set;
+
+	sgpu_lock();
+	set = sgpu_cond_set(handle, value);
+	sgpu_unlock();
+	return set;
 }
 
 void sgpu_conds_drop(struct sgpu_graph *g)

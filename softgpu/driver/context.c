@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "driver.h"
+#include "queue.h"
 
 #define MAX_STACK	(512u << 10)
 #define MIN_PRINTF	(512u << 10)
@@ -163,7 +163,7 @@ static CUresult ctx_create(CUcontext *out, unsigned int flags, CUdevice dev)
 
 CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice dev)
 {
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc = sgpu_beside_healthy();
 
 	return rc ? rc : sgpu_leave(ctx_create(out, flags, dev));
 }
@@ -226,7 +226,7 @@ static CUresult ctx_push(CUcontext handle)
 
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	return rc ? rc : sgpu_leave(ctx_push(ctx));
 }
@@ -237,7 +237,7 @@ CUresult cuCtxPushCurrent(CUcontext ctx)
 CUresult cuCtxPopCurrent_v2(CUcontext *out)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -270,14 +270,14 @@ static CUresult ctx_set(CUcontext handle)
 
 CUresult cuCtxSetCurrent(CUcontext ctx)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	return rc ? rc : sgpu_leave(ctx_set(ctx));
 }
 
 CUresult cuCtxGetCurrent(CUcontext *out)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -290,7 +290,7 @@ CUresult cuCtxGetCurrent(CUcontext *out)
 CUresult cuCtxGetDevice(CUdevice *dev)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -316,7 +316,7 @@ static CUresult ctx_resolve(CUcontext handle, struct sgpu_ctx **ctx)
 CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -331,7 +331,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
 CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -346,7 +346,7 @@ CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -361,7 +361,7 @@ CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -376,7 +376,7 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 CUresult cuCtxSetFlags(unsigned int flags)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -391,33 +391,29 @@ CUresult cuCtxSetFlags(unsigned int flags)
 CUresult cuCtxSynchronize(void)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
 	rc = sgpu_capture_unsafe();
-	if (!rc)
-		sgpu_print_flush();
-	return sgpu_leave(rc);
+	return sgpu_leave(rc ? rc : sgpu_await(ctx->last));
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext handle)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc = sgpu_beside_healthy();
 
 	if (rc)
 		return rc;
 	rc = ctx_resolve(handle, &ctx);
-	if (!rc)
-		sgpu_print_flush();
-	return sgpu_leave(rc);
+	return sgpu_leave(rc ? rc : sgpu_await(ctx->last));
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -445,7 +441,7 @@ static CUresult limit_check(CUlimit limit)
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -488,7 +484,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -501,7 +497,7 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -514,7 +510,7 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -528,7 +524,7 @@ CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -540,7 +536,7 @@ CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 CUresult cuCtxResetPersistingL2Cache(void)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(CUDA_SUCCESS);
 }
@@ -567,7 +563,7 @@ static CUresult primary_retain(CUcontext *out, CUdevice dev)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 {
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc = sgpu_beside_healthy();
 
 	return rc ? rc : sgpu_leave(primary_retain(out, dev));
 }
@@ -686,7 +682,7 @@ CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 				    int *active)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -701,7 +697,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;

@@ -307,7 +307,7 @@ int sgpu_device_by_uuid(const CUuuid *uuid)
 /* Checks what all device queries check. On success the lock is held. */
 static CUresult enter_device(CUdevice dev, const void *out)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "driver.h"
+#include "queue.h"
 #include "watch.h"
 
 enum { COLD, READY, FORKED };
@@ -132,13 +132,13 @@ static void forked(void)
 
 static CUresult start(void)
 {
-	bool prefault = sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT");
+	bool prefault = sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT"), queued;
 	uint32_t threads;
 	CUresult rc = sgpu_devices_init();
 
 	if (rc)
 		return rc;
-	if (!sgpu_threads_wanted(&threads))
+	if (!sgpu_threads_wanted(&threads) || !sgpu_queue_wanted(prefault, &queued))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sgpu_books_enter())
 		return CUDA_ERROR_INVALID_VALUE;
@@ -151,6 +151,8 @@ static CUresult start(void)
 	sgpu_obj_prefault();
 	pthread_atfork(NULL, NULL, forked);
 	rc = sgpu_launch_init(threads);
+	if (!rc && queued)
+		rc = sgpu_queue_init();
 	return rc ? rc : sgpu_checkpoint_init();
 }
 
@@ -191,13 +193,15 @@ CUresult cuInit(unsigned int flags)
 	return rc;
 }
 
-CUresult sgpu_enter_global(void)
+static CUresult go_in(void (*wait)(void))
 {
 	if (atomic_load_explicit(&state, memory_order_acquire) != READY)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (in_callback)
 		return CUDA_ERROR_NOT_PERMITTED;
 	take_lock();
+	if (wait)
+		wait();
 	return CUDA_SUCCESS;
 }
 
@@ -207,18 +211,18 @@ CUresult sgpu_leave(CUresult rc)
 	return rc;
 }
 
-CUresult sgpu_enter_healthy(void)
+static CUresult go_in_healthy(void (*wait)(void))
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = go_in(wait);
 
 	if (rc)
 		return rc;
 	return sticky ? sgpu_leave(sticky) : CUDA_SUCCESS;
 }
 
-CUresult sgpu_enter(struct sgpu_ctx **ctx)
+static CUresult go_in_context(void (*wait)(void), struct sgpu_ctx **ctx)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = go_in(wait);
 
 	if (rc)
 		return rc;
@@ -226,6 +230,73 @@ CUresult sgpu_enter(struct sgpu_ctx **ctx)
 	if (!rc)
 		rc = sticky;
 	return rc ? sgpu_leave(rc) : CUDA_SUCCESS;
+}
+
+CUresult sgpu_beside_global(void)
+{
+	return go_in(NULL);
+}
+
+CUresult sgpu_beside_healthy(void)
+{
+	return go_in_healthy(NULL);
+}
+
+CUresult sgpu_beside(struct sgpu_ctx **ctx)
+{
+	return go_in_context(NULL, ctx);
+}
+
+CUresult sgpu_enter_global(void)
+{
+	return go_in(sgpu_queue_drain);
+}
+
+CUresult sgpu_enter_healthy(void)
+{
+	return go_in_healthy(sgpu_queue_drain);
+}
+
+CUresult sgpu_enter(struct sgpu_ctx **ctx)
+{
+	return go_in_context(sgpu_queue_drain, ctx);
+}
+
+CUresult sgpu_submit_healthy(void)
+{
+	return go_in_healthy(sgpu_queue_room);
+}
+
+CUresult sgpu_submit(struct sgpu_ctx **ctx)
+{
+	return go_in_context(sgpu_queue_room, ctx);
+}
+
+void sgpu_lock(void)
+{
+	take_lock();
+}
+
+void sgpu_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+void sgpu_sleep(pthread_cond_t *condition)
+{
+	pthread_cond_wait(condition, &lock);
+}
+
+void sgpu_await_change(void)
+{
+	sgpu_sleep(&changed);
+}
+
+void sgpu_changed(void)
+{
+	pthread_cond_broadcast(&changed);
 }
 
 /* A device fault stays until the process ends, as cuda.h documents it. */
@@ -241,7 +312,6 @@ CUresult sgpu_health(void)
 
 /* Calls that have given the lock back for a while, for a function of the program. */
 static unsigned int outside;
-static pthread_cond_t came_back = PTHREAD_COND_INITIALIZER;
 
 void sgpu_call_out(void (*fn)(void *arg), void *arg)
 {
@@ -251,14 +321,16 @@ void sgpu_call_out(void (*fn)(void *arg), void *arg)
 	fn(arg);
 	take_lock();
 	if (!--outside)
-		pthread_cond_signal(&came_back);
+		sgpu_changed();
 	in_callback = false;
 }
 
-/* Work is done when it is submitted, so it has ended when nobody is inside a call. */
+/* Without a queue work has ended when nobody is inside a call. */
 CUresult sgpu_stop(uint32_t timeout_ms)
 {
+	struct sgpu_drain d;
 	struct timespec until;
+	bool alone;
 	int rc;
 
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -269,10 +341,13 @@ CUresult sgpu_stop(uint32_t timeout_ms)
 	rc = timeout_ms ? pthread_mutex_timedlock(&lock, &until) : pthread_mutex_lock(&lock);
 	if (rc)
 		return CUDA_ERROR_NOT_READY;
-	while (outside && !rc)
-		rc = timeout_ms ? pthread_cond_timedwait(&came_back, &lock, &until) :
-				  pthread_cond_wait(&came_back, &lock);
-	if (!outside)
+	sgpu_drain_begin(&d);
+	while ((outside || !sgpu_drain_reached(&d)) && !rc)
+		rc = timeout_ms ? pthread_cond_timedwait(&changed, &lock, &until) :
+				  pthread_cond_wait(&changed, &lock);
+	alone = !outside && sgpu_drain_reached(&d);
+	sgpu_drain_end(&d);
+	if (alone)
 		return CUDA_SUCCESS;
 	pthread_mutex_unlock(&lock);
 	return CUDA_ERROR_NOT_READY;

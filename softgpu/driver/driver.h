@@ -16,6 +16,7 @@
 #ifndef WORMHOLE_SOFTGPU_DRIVER_H
 #define WORMHOLE_SOFTGPU_DRIVER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,7 +95,8 @@ struct sgpu_stream {
 	unsigned int flags;
 	int priority;
 	bool builtin;		/* the legacy or per-thread stream, which cannot be destroyed */
-	struct sgpu_capture *capture;	/* NULL: work is done at once */
+	uint64_t last;		/* ticket of the last work that it has to follow (queue.h) */
+	struct sgpu_capture *capture;	/* NULL: work goes to the device */
 	struct sgpu_nodes front;	/* what the next captured node follows */
 };
 
@@ -104,6 +106,7 @@ struct sgpu_event {
 	unsigned int flags;
 	bool recorded;
 	bool imported;		/* the event belongs to another process */
+	uint64_t ticket;	/* of the work that records it (queue.h); 0: recorded at once */
 	uint64_t tsc;
 	uint64_t capture;	/* id of the capture that recorded it last; 0 = none */
 	struct sgpu_nodes front;
@@ -117,6 +120,7 @@ struct sgpu_ctx {
 	CUfunc_cache cache;
 	struct sgpu_stream *legacy;
 	struct sgpu_stream *per_thread;
+	uint64_t last, last_blocking;	/* tickets: of all streams, of those that legacy follows */
 	struct sgpu_ctx *parent;	/* the primary context, if this is a green context */
 	int device;
 	uint64_t sms;		/* its multiprocessors, one bit each; 0: all */
@@ -246,12 +250,31 @@ void sgpu_obj_prefault(void);
  * Fails unless the driver is initialized and the caller is not inside a host function.
  * Takes the lock.
  */
-CUresult sgpu_enter_global(void);
+CUresult sgpu_beside_global(void);
 /* Does the same, and fails if a kernel has faulted in this process. */
-CUresult sgpu_enter_healthy(void);
+CUresult sgpu_beside_healthy(void);
 /* Does the same, and fails if no context is current. */
+CUresult sgpu_beside(struct sgpu_ctx **ctx);
+/*
+ * The same for calls that must not go in beside work of the device, since they end or change what
+ * it may use: they wait first until all work has ended (queue.h). A call is one of these unless
+ * there is a reason that it need not be.
+ */
+CUresult sgpu_enter_global(void);
+CUresult sgpu_enter_healthy(void);
 CUresult sgpu_enter(struct sgpu_ctx **ctx);
+/* The same for calls that submit work: they wait until there is room for it. */
+CUresult sgpu_submit(struct sgpu_ctx **ctx);
+CUresult sgpu_submit_healthy(void);
 CUresult sgpu_leave(CUresult rc);
+/* For the device's thread, and for kernels that it runs. */
+void sgpu_lock(void);
+void sgpu_unlock(void);
+/* Wait without the lock: for a condition, and until sgpu_changed(). */
+void sgpu_sleep(pthread_cond_t *condition);
+void sgpu_await_change(void);
+/* Something has ended that other threads may wait for. */
+void sgpu_changed(void);
 /* Returns the error that faults have left in the process so far, or success. */
 CUresult sgpu_health(void);
 /* A kernel faulted: each later call that would use the device returns @rc. */
@@ -379,7 +402,8 @@ void sgpu_host_drop_ctx(struct sgpu_ctx *ctx);
 /* Finds whatever CUDA knows about @addr, device or host memory. */
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out);
 bool sgpu_hmm(void);
-extern const struct exec_mem sgpu_exec_mem;
+/* For kernels that run under the lock, and for those that run beside calls. */
+extern const struct exec_mem sgpu_exec_mem, sgpu_exec_mem_beside;
 
 /* ---- array.c, texobj.c ---- */
 
@@ -390,6 +414,9 @@ void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
 bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out);
 /* Finds a surface for the loads and stores of kernels: exec_mem.surface. */
 bool sgpu_surface_exec(void *ctx, uint64_t handle, struct exec_surface *out);
+/* The same for a kernel that runs without the lock, on the device's thread. */
+bool sgpu_texture_beside(void *ctx, uint64_t handle, struct exec_texture *out);
+bool sgpu_surface_beside(void *ctx, uint64_t handle, struct exec_surface *out);
 
 /*
  * Makes the arena a file that other processes can map. Returns its descriptor, or -1 if
@@ -490,14 +517,17 @@ CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run);
 
 /* ---- stream.c, event.c ---- */
 
-/* Works like sgpu_enter(), but a thread without a context uses that of its stream. */
+/* The same as without a stream, but a thread without a context uses that of its stream. */
 CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx);
+CUresult sgpu_beside_stream(CUstream stream, struct sgpu_ctx **ctx);
+CUresult sgpu_submit_stream(CUstream stream, struct sgpu_ctx **ctx);
 struct sgpu_stream *sgpu_stream_get(struct sgpu_ctx *ctx, CUstream stream);
 struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
 				    int priority, bool builtin);
 void sgpu_stream_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_event_drop_ctx(struct sgpu_ctx *ctx);
 CUresult sgpu_event_new(struct sgpu_ctx *ctx, CUevent *out, unsigned int flags);
+void sgpu_event_now(struct sgpu_event *e);	/* it is recorded now */
 void sgpu_clock_init(void);
 void sgpu_fatbin_init(void);
 /* Returns INVALID_HANDLE unless it is a stream of any context. */
@@ -575,6 +605,8 @@ static inline CUresult sgpu_capture_unsafe(void)
 bool sgpu_galloc_free(uint64_t addr, CUresult *rc);
 /* Sets a condition for cudaGraphSetConditional(). Returns false if there is none of that handle. */
 bool sgpu_cond_set(uint64_t handle, uint32_t value);
+/* The same for a kernel that runs without the lock. */
+bool sgpu_cond_set_beside(uint64_t handle, uint32_t value);
 
 /* ---- fatbin.c, module.c, library.c ---- */
 
@@ -658,6 +690,8 @@ CUresult sgpu_param_info(const struct ptx_func *info, size_t index,
 
 /* ---- launch.c ---- */
 
+struct sgpu_seen;
+
 struct sgpu_launch {
 	struct sgpu_func *func;
 	uint32_t grid[3], block[3];
@@ -667,12 +701,16 @@ struct sgpu_launch {
 	bool cooperative;
 	void **params, **extra;
 	CUevent done;		/* recorded after the launch; NULL = none */
+	struct sgpu_seen *seen;	/* where to describe what was done; NULL: tell the watcher */
 };
 
 /* Checks a launch completely. *bytes are its packed parameters, valid until the next check. */
 CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 			   struct sgpu_launch *l, const char **bytes);
-/* Runs a launch that sgpu_launch_check() has accepted. */
+/*
+ * Runs a launch that sgpu_launch_check() has accepted. In the device's thread (queue.h) it gives
+ * the lock back meanwhile.
+ */
 CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 			 const void *bytes);
 /* Handles one attribute of a launch: obeys it, ignores it as a hint, or refuses it. */

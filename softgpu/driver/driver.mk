@@ -3,8 +3,8 @@
 # generates, and those that other libraries use as well (cuda-api/). The Makefile builds
 # them; tests/fuzz builds them a second time with sanitizers.
 DRIVER := alloc array books capability capture checkpoint cluster conditional context decompress device driver \
-	  event fatbin func graph graph_exec graph_node graph_node_calls green hints hostmem ipc ipc_file join_texts launch \
-	  library link_calls machine memcpy memory memory_save mempool mempool_share memset memsize module objects occupancy \
-	  pointer procaddr stream tensormap texobj texref userobj vmm watch
+	  event fatbin func graph graph_exec graph_node graph_node_calls graph_run green hints hostmem ipc ipc_file \
+	  join_texts launch library link_calls machine memcpy memory memory_save mempool mempool_share memset memsize \
+	  module objects occupancy pointer procaddr queue stream tensormap texobj texref userobj vmm watch
 GENSRC := gen_softgpu_streams gen_softgpu_unsupported gen_softgpu_procs
 APISRC := gen_errors

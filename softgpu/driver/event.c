@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Events, and the clock behind them: the time stamp counter. Its rate is measured once
- * against the system's monotonic clock, so recording and measuring make no system call.
+ * against the system's monotonic clock, so recording and measuring make no system call. An event
+ * of a stream that has work to follow is work itself, and its time is that of its turn.
  */
 #include <cpuid.h>
 #include <time.h>
 #include <x86intrin.h>
 
-#include "driver.h"
+#include "queue.h"
 
 #define CALIBRATE_NS	2000000ull
 #define EVENT_FLAGS	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | \
@@ -86,7 +87,7 @@ CUresult sgpu_event_new(struct sgpu_ctx *ctx, CUevent *out, unsigned int flags)
 CUresult cuEventCreate(CUevent *out, unsigned int flags)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(sgpu_event_new(ctx, out, flags));
 }
@@ -94,7 +95,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 CUresult cuEventDestroy_v2(CUevent handle)
 {
 	struct sgpu_event *e;
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc = sgpu_beside_healthy();
 
 	if (rc)
 		return rc;
@@ -109,6 +110,44 @@ CUresult cuEventDestroy_v2(CUevent handle)
 CUresult cuEventDestroy(CUevent handle)
 	__attribute__((alias("cuEventDestroy_v2")));
 
+void sgpu_event_now(struct sgpu_event *e)
+{
+	e->capture = 0;
+	e->recorded = true;
+	e->ticket = 0;
+	e->tsc = __rdtsc();
+}
+
+struct queued {
+	struct sgpu_task work;
+	struct sgpu_event *event;
+	uint64_t id;
+};
+
+/* Only the last record of an event that still lives counts. */
+static void run_record(struct sgpu_task *w)
+{
+	struct queued *q = (struct queued *)w;
+
+	if (sgpu_obj_get(SGPU_EVENT, q->event) && q->event->obj.id == q->id &&
+	    q->event->ticket == w->ticket)
+		q->event->tsc = __rdtsc();
+}
+
+static CUresult record_later(struct sgpu_stream *s, struct sgpu_event *e)
+{
+	struct queued *q = sgpu_task_new(sizeof(*q), run_record);
+
+	if (!q)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	q->event = e;
+	q->id = e->obj.id;
+	e->capture = 0;
+	e->recorded = true;
+	e->ticket = sgpu_task_submit(s, &q->work);
+	return CUDA_SUCCESS;
+}
+
 static CUresult event_record(struct sgpu_ctx *ctx, CUevent handle,
 			     CUstream stream, bool external)
 {
@@ -121,18 +160,29 @@ static CUresult event_record(struct sgpu_ctx *ctx, CUevent handle,
 	rc = sgpu_capture_stream(ctx, stream, &capturing);
 	if (rc || capturing)
 		return rc ? rc : sgpu_capture_record(capturing, e, external);
-	e->capture = 0;
-	e->recorded = true;
-	e->tsc = __rdtsc();
+	/* Other processes see no ticket: for them the event is recorded when this call ends. */
+	if (e->flags & CU_EVENT_INTERPROCESS && !sgpu_stream_free(s)) {
+		sgpu_queue_wait(sgpu_stream_behind(s));
+		return CUDA_ERROR_NOT_READY;
+	}
+	if (!sgpu_stream_free(s))
+		return record_later(s, e);
+	sgpu_event_now(e);
 	return CUDA_SUCCESS;
 }
 
+/* NOT_READY: it has waited, and looks up everything again. */
 static CUresult record(CUevent event, CUstream stream, bool external)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc;
 
-	return rc ? rc : sgpu_leave(event_record(ctx, event, stream, external));
+	do {
+		rc = sgpu_submit(&ctx);
+		if (!rc)
+			rc = sgpu_leave(event_record(ctx, event, stream, external));
+	} while (rc == CUDA_ERROR_NOT_READY);
+	return rc;
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
@@ -148,12 +198,11 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
 	return record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
-/* Work is done when it is submitted, so every event has already happened. */
 static CUresult event_done(CUevent handle, bool wait)
 {
 	struct sgpu_event *e;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -164,8 +213,8 @@ static CUresult event_done(CUevent handle, bool wait)
 		return sgpu_leave(wait ? CUDA_ERROR_INVALID_VALUE :
 					 CUDA_ERROR_CAPTURED_EVENT);
 	if (wait)
-		sgpu_print_flush();
-	return sgpu_leave(CUDA_SUCCESS);
+		return sgpu_leave(sgpu_await(e->ticket));
+	return sgpu_leave(sgpu_queue_done(e->ticket) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
 
 CUresult cuEventQuery(CUevent event)
@@ -186,6 +235,8 @@ static CUresult event_elapsed(float *ms, CUevent start, CUevent end)
 	if (!ms || !a || !b || !a->recorded || !b->recorded ||
 	    (a->flags | b->flags) & CU_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!sgpu_queue_done(a->ticket) || !sgpu_queue_done(b->ticket))
+		return CUDA_ERROR_NOT_READY;
 	*ms = (double)(int64_t)(b->tsc - a->tsc) / tsc_per_ms;
 	return CUDA_SUCCESS;
 }
@@ -193,7 +244,7 @@ static CUresult event_elapsed(float *ms, CUevent start, CUevent end)
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(event_elapsed(ms, start, end));
 }

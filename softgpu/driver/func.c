@@ -107,7 +107,7 @@ static CUresult enter_func(CUfunction handle, bool args_ok,
 			   struct sgpu_func **f)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -222,7 +222,7 @@ CUresult cuFuncLoad(CUfunction handle)
 static CUresult enter_kernel(CUkernel handle, bool args_ok,
 			     struct sgpu_kernel **k)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -332,7 +332,7 @@ CUresult cuKernelGetFunction(CUfunction *out, CUkernel handle)
 	struct sgpu_func *f;
 	struct sgpu_ctx *ctx;
 	struct sgpu_kernel *k;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;

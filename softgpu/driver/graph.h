@@ -2,7 +2,8 @@
 /*
  * Declarations that the files of graphs share: graph.c (structure), graph_node.c (what a
  * node does), graph_node_calls.c (the calls of each type), conditional.c, graph_exec.c
- * (executable graphs), capture.c and userobj.c. All of it runs under the lock of driver.c.
+ * (executable graphs), graph_run.c (their launches), capture.c and userobj.c. All of it runs
+ * under the lock of driver.c.
  */
 #ifndef WORMHOLE_SOFTGPU_GRAPH_H
 #define WORMHOLE_SOFTGPU_GRAPH_H
@@ -154,6 +155,7 @@ struct sgpu_graph *sgpu_cond_next(const struct sgpu_node *n, bool again);
 
 CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *p);
 void sgpu_galloc_put(struct sgpu_galloc *a);
+void sgpu_exec_end(struct sgpu_exec *x);
 
 /* ---- userobj.c ---- */
 

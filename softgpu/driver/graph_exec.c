@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Executable graphs: a sorted copy of a graph, whose nodes a launch runs one
- * after the other in the calling thread; and the memory of allocation nodes,
- * which has one address for the life of the graph and its copies.
+ * Executable graphs: a sorted copy of a graph, which graph_run.c runs; and the
+ * memory of allocation nodes, which has one address for the life of the graph
+ * and its copies.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <x86intrin.h>
 
 #include "graph.h"
 
@@ -212,10 +210,8 @@ CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph g, CUgraphNode *bad,
 			    char *log, size_t size)
 	__attribute__((alias("cuGraphInstantiate_v2")));
 
-static CUresult enter_exec(CUgraphExec handle, struct sgpu_exec **x)
+static CUresult find(CUresult rc, CUgraphExec handle, struct sgpu_exec **x)
 {
-	CUresult rc = sgpu_enter_healthy();
-
 	if (rc)
 		return rc;
 	*x = sgpu_obj_get(SGPU_EXEC, handle);
@@ -224,7 +220,12 @@ static CUresult enter_exec(CUgraphExec handle, struct sgpu_exec **x)
 	return CUDA_SUCCESS;
 }
 
-static void exec_end(struct sgpu_exec *x)
+static CUresult enter_exec(CUgraphExec handle, struct sgpu_exec **x)
+{
+	return find(sgpu_enter_healthy(), handle, x);
+}
+
+void sgpu_exec_end(struct sgpu_exec *x)
 {
 	sgpu_conds_ready(x->graph, false);
 	sgpu_graph_free(x->graph);
@@ -232,16 +233,17 @@ static void exec_end(struct sgpu_exec *x)
 	sgpu_userobj_reap();
 }
 
+/* A launch that is queued or runs keeps it until then. */
 CUresult cuGraphExecDestroy(CUgraphExec handle)
 {
 	struct sgpu_exec *x;
-	CUresult rc = enter_exec(handle, &x);
+	CUresult rc = find(sgpu_beside_healthy(), handle, &x);
 
 	if (rc)
 		return rc;
 	x->dying = true;
 	if (!x->running)
-		exec_end(x);
+		sgpu_exec_end(x);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -482,172 +484,7 @@ CUresult cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* ---- running ---- */
-
-static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g);
-
-static void run_host(void *arg)
-{
-	const CUDA_HOST_NODE_PARAMS *p = arg;
-
-	p->fn(p->userData);
-}
-
-static CUresult run_event(CUevent handle, bool record)
-{
-	struct sgpu_event *e = sgpu_obj_get(SGPU_EVENT, handle);
-
-	if (!e)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (record) {
-		e->capture = 0;
-		e->recorded = true;
-		e->tsc = __rdtsc();
-	}
-	return CUDA_SUCCESS;
-}
-
-static CUresult run_alloc(struct sgpu_exec *x, struct sgpu_galloc *a)
-{
-	/* The memory is still allocated by the last launch, and the graph has no automatic free. */
-	if (a->live && !(x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
-		return CUDA_ERROR_INVALID_VALUE;
-	a->live = true;
-	sgpu_mem_set_absent(a->addr, false);
-	return CUDA_SUCCESS;
-}
-
-static CUresult run_free(uint64_t addr)
-{
-	CUresult rc;
-
-	if (sgpu_galloc_free(addr, &rc))
-		return rc;
-	return sgpu_mem_release(addr, 1u << SGPU_MEM_POOL);
-}
-
-static CUresult run_kernel(struct sgpu_node *n)
-{
-	struct sgpu_kernel_node *k = &n->kernel;
-
-	/* The function's module may have been unloaded since the node was made. */
-	if (!sgpu_obj_get(SGPU_FUNC, k->launch.func))
-		return CUDA_ERROR_INVALID_HANDLE;
-	return sgpu_launch_run(n->ctx, &k->launch, k->bytes);
-}
-
-static CUresult run_conditional(struct sgpu_exec *x, struct sgpu_node *n)
-{
-	struct sgpu_graph *body = sgpu_cond_next(n, false);
-	CUresult rc = CUDA_SUCCESS;
-
-	while (body && !rc && !sgpu_health()) {
-		rc = run_graph(x, body);
-		body = sgpu_cond_next(n, true);
-	}
-	return rc;
-}
-
-static CUresult run_node(struct sgpu_exec *x, struct sgpu_node *n)
-{
-	CUDA_HOST_NODE_PARAMS host;
-
-	switch (n->type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return run_kernel(n);
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return sgpu_copy_box(&n->copy, true);
-	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return sgpu_fill_box(&n->fill, true);
-	case CU_GRAPH_NODE_TYPE_HOST:
-		host = n->host;
-		sgpu_call_out(run_host, &host);
-		return CUDA_SUCCESS;
-	case CU_GRAPH_NODE_TYPE_GRAPH:
-		return run_graph(x, n->child);
-	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		return run_event(n->event, true);
-	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-		return run_event(n->event, false);
-	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		return run_alloc(x, n->alloc);
-	case CU_GRAPH_NODE_TYPE_MEM_FREE:
-		return run_free(n->free);
-	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-		return run_conditional(x, n);
-	default:
-		return CUDA_SUCCESS;
-	}
-}
-
-/* Runs a graph. As with a kernel, a fault ends the launch, but the launch itself succeeds. */
-static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g)
-{
-	CUresult rc = CUDA_SUCCESS;
-
-	for (unsigned int i = 0; !rc && !sgpu_health() && i < g->nodes.n; i++)
-		if (!g->nodes.v[i]->disabled)
-			rc = run_node(x, g->nodes.v[i]);
-	return rc;
-}
-
-/* A launch cannot become a node of another graph, so it ends the capture of its stream. */
-static CUresult not_captured(struct sgpu_ctx *ctx, CUstream stream)
-{
-	struct sgpu_stream *s;
-	CUresult rc = sgpu_work_stream(ctx, stream, &s);
-
-	return !rc && s ? sgpu_capture_break(s) : rc;
-}
-
-static void give_way(void *unused)
-{
-	(void)unused;
-	sched_yield();
-}
-
-/* An executable graph has one launch at a time, since host functions release the lock. */
-CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
-{
-	struct sgpu_ctx *ctx;
-	struct sgpu_exec *x;
-	CUresult rc = sgpu_enter(&ctx);
-
-	if (rc)
-		return rc;
-	x = sgpu_obj_get(SGPU_EXEC, handle);
-	if (!x || x->dying)
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	rc = not_captured(ctx, stream);
-	if (rc)
-		return sgpu_leave(rc);
-	while (x && x->running) {
-		sgpu_call_out(give_way, NULL);
-		x = sgpu_obj_get(SGPU_EXEC, handle);
-	}
-	if (!x || x->dying)
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	x->running++;
-	sgpu_conds_begin(x->graph);
-	rc = run_graph(x, x->graph);
-	x->running--;
-	if (x->dying && !x->running)
-		exec_end(x);
-	return sgpu_leave(rc);
-}
-
-/* There is nothing to upload: all memory is in one place. */
-CUresult cuGraphUpload(CUgraphExec handle, CUstream stream)
-{
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
-
-	if (rc)
-		return rc;
-	if (!sgpu_obj_get(SGPU_EXEC, handle))
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	return sgpu_leave(not_captured(ctx, stream));
-}
+/* ---- what the memory of graphs takes ---- */
 
 CUresult cuDeviceGraphMemTrim(CUdevice dev)
 {

@@ -8,9 +8,7 @@
  */
 #include <string.h>
 
-#include <x86intrin.h>
-
-#include "driver.h"
+#include "queue.h"
 
 #define ALL_SMS		((1ull << SGPU_NSM) - 1)
 #define COSCHEDULED	8u	/* a part has at least so many, and a multiple of it */
@@ -346,6 +344,7 @@ static CUresult context_event(struct sgpu_ctx *ctx, CUevent handle, bool record)
 {
 	struct sgpu_event *e = sgpu_obj_get(SGPU_EVENT, handle);
 	struct capturing c = { .ctx = ctx };
+	uint64_t ticket;
 
 	if (!ctx || !ctx->alive)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -354,22 +353,30 @@ static CUresult context_event(struct sgpu_ctx *ctx, CUevent handle, bool record)
 	sgpu_obj_each(SGPU_STREAM, look_at_capture, &c);
 	if (c.any || e->capture)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (record) {
-		e->recorded = true;
-		e->tsc = __rdtsc();
+	/* All streams of the context follow an event, or come before it. */
+	ticket = record ? ctx->last : e->ticket;
+	if (!sgpu_queue_done(ticket)) {
+		sgpu_queue_wait(ticket);
+		return CUDA_ERROR_NOT_READY;
 	}
+	if (record)
+		sgpu_event_now(e);
 	return CUDA_SUCCESS;
 }
 
 static CUresult green_event(CUgreenCtx handle, CUevent event, bool record)
 {
 	struct sgpu_green *g;
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc;
 
-	if (rc)
-		return rc;
-	g = green_of(handle);
-	return sgpu_leave(context_event(g ? g->ctx : NULL, event, record));
+	do {
+		rc = sgpu_beside_healthy();
+		if (rc)
+			return rc;
+		g = green_of(handle);
+		rc = sgpu_leave(context_event(g ? g->ctx : NULL, event, record));
+	} while (rc == CUDA_ERROR_NOT_READY);
+	return rc;
 }
 
 CUresult cuGreenCtxRecordEvent(CUgreenCtx ctx, CUevent event)
@@ -384,11 +391,15 @@ CUresult cuGreenCtxWaitEvent(CUgreenCtx ctx, CUevent event)
 
 static CUresult any_event(CUcontext handle, CUevent event, bool record)
 {
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc;
 
-	if (rc)
-		return rc;
-	return sgpu_leave(context_event(sgpu_obj_get(SGPU_CTX, handle), event, record));
+	do {
+		rc = sgpu_beside_healthy();
+		if (rc)
+			return rc;
+		rc = sgpu_leave(context_event(sgpu_obj_get(SGPU_CTX, handle), event, record));
+	} while (rc == CUDA_ERROR_NOT_READY);
+	return rc;
 }
 
 CUresult cuCtxRecordEvent(CUcontext ctx, CUevent event)

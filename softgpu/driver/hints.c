@@ -44,7 +44,7 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr addr, size_t size,
 			       CUstream stream)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -66,7 +66,7 @@ CUresult cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice,
 			CUmemLocation location)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -99,7 +99,7 @@ CUresult cuMemRangeGetAttribute(void *data, size_t data_size,
 				CUdeviceptr addr, size_t size)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(ask(data, data_size, attribute, addr, size));
 }
@@ -109,7 +109,7 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *data_sizes,
 				 CUdeviceptr addr, size_t size)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;

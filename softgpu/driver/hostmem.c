@@ -137,7 +137,7 @@ static CUresult host_alloc(struct sgpu_ctx *ctx, void **out, size_t size,
 CUresult cuMemHostAlloc(void **out, size_t size, unsigned int flags)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(host_alloc(ctx, out, size, flags));
 }
@@ -196,7 +196,7 @@ static CUresult host_register(struct sgpu_ctx *ctx, void *p, size_t size,
 CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(host_register(ctx, p, size, flags));
 }
@@ -218,7 +218,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p,
 				      unsigned int flags)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;
@@ -232,7 +232,7 @@ CUresult cuMemHostGetFlags(unsigned int *flags, void *p)
 {
 	struct sgpu_range *r;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Kernel launches: check the grid and the parameters as NVIDIA's driver documents it, pack
- * the parameters, and run the grid in the calling thread. A fault of a kernel is not the
+ * the parameters, and run the grid: in the device's thread, or where there is none (queue.h) in
+ * the calling one. A fault of a kernel is not the
  * launch's own error: each later call returns it. What kernels print is kept here until the
  * next synchronization.
  */
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "queue.h"
 #include "watch.h"
 
 #define PRINT_ROOM	(1u << 16)
@@ -19,6 +20,7 @@
 #define MAX_THREADS	64
 
 static struct exec_machine *machine;
+static struct exec_machine *checker;	/* runs nothing */
 static uint64_t grids;
 /* These are used under the lock only, by one launch at a time. */
 static char packed[SGPU_MAX_PARAM_BYTES];
@@ -69,7 +71,8 @@ CUresult sgpu_launch_init(uint32_t threads)
 	memset(packed, 0, sizeof(packed));
 	memset(printed, 0, sizeof(printed));
 	machine = exec_new();
-	if (!machine)
+	checker = exec_new();
+	if (!machine || !checker)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec_set_threads(machine, threads);
 	return CUDA_SUCCESS;
@@ -101,6 +104,13 @@ static void print(void *ctx, const char *text, size_t len)
 		if (printed_len == PRINT_ROOM)
 			sgpu_print_flush();
 	}
+}
+
+static void print_beside(void *ctx, const char *text, size_t len)
+{
+	sgpu_lock();
+	print(ctx, text, len);
+	sgpu_unlock();
 }
 
 /* ---- checks ---- */
@@ -244,35 +254,60 @@ static void tell(struct sgpu_ctx *ctx, const struct sgpu_launch *l, struct sgpu_
 	seen->shared = l->shared;
 	memcpy(seen->grid, l->grid, sizeof(seen->grid));
 	memcpy(seen->block, l->block, sizeof(seen->block));
-	sgpu_watch_end(seen);
+	sgpu_watch_stop(seen);
+	if (l->seen)
+		*l->seen = *seen;
+	else
+		sgpu_watch_tell(seen);
 }
 
-CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
-			 const void *bytes)
+static struct exec_launch describe(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
+				   const void *bytes)
 {
-	struct exec_fault fault = { 0 };
+	bool beside = sgpu_queue_on();
 	struct exec_launch e = {
 		.fn = l->func->ptx,
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.block = { l->block[0], l->block[1], l->block[2] },
 		.dyn_shared = l->shared,
 		.params = bytes,
-		.mem = &sgpu_exec_mem,
+		.mem = beside ? &sgpu_exec_mem_beside : &sgpu_exec_mem,
 		.nsm = sgpu_device_sms(ctx->device),
 		.sms = ctx->sms,
-		.grid_id = ++grids,
 		.stack_bytes = ctx->limit[CU_LIMIT_STACK_SIZE],
 		.cooperative = l->cooperative,
-		.print = print,
-		.condition = sgpu_cond_set,
+		.print = beside ? print_beside : print,
+		.condition = beside ? sgpu_cond_set_beside : sgpu_cond_set,
 	};
+
+	sgpu_cluster_shape(l, e.cluster);
+	return e;
+}
+
+static enum exec_status run(const struct exec_launch *e, struct exec_fault *fault)
+{
+	enum exec_status status;
+
+	if (!sgpu_queue_on())
+		return exec_run(machine, e, fault);
+	sgpu_unlock();
+	status = exec_run(machine, e, fault);
+	sgpu_lock();
+	return status;
+}
+
+CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
+			 const void *bytes)
+{
+	struct exec_fault fault = { 0 };
+	struct exec_launch e = describe(ctx, l, bytes);
 	struct sgpu_seen seen = {
 		.work = SGPU_DID_KERNEL, .start_ns = sgpu_watch_begin(),
 	};
 	enum exec_status status;
 
-	sgpu_cluster_shape(l, e.cluster);
-	status = exec_run(machine, &e, &fault);
+	e.grid_id = ++grids;
+	status = run(&e, &fault);
 	if (seen.start_ns)
 		tell(ctx, l, &seen);
 	switch (status) {
@@ -307,6 +342,69 @@ CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 	return rc;
 }
 
+/* ---- launches that the device's thread runs ---- */
+
+struct queued {
+	struct sgpu_task work;
+	struct sgpu_ctx *ctx;
+	uint64_t ctx_id, func_id;
+	struct sgpu_launch l;
+	char bytes[];
+};
+
+/* What it uses may have ended while a function of the program ran. */
+static bool still_there(const struct queued *q)
+{
+	return sgpu_obj_get(SGPU_CTX, q->ctx) && q->ctx->obj.id == q->ctx_id && q->ctx->alive &&
+	       sgpu_obj_get(SGPU_FUNC, q->l.func) && q->l.func->obj.id == q->func_id;
+}
+
+/* The launch has returned already, so the calls that follow return its error. */
+static void run_queued(struct sgpu_task *w)
+{
+	struct queued *q = (struct queued *)w;
+	CUresult rc = still_there(q) ? sgpu_launch_run(q->ctx, &q->l, q->bytes) :
+				       CUDA_ERROR_LAUNCH_FAILED;
+
+	if (rc)
+		sgpu_poison(rc);
+}
+
+/* While a profiler watches, a launch waits for its end, to tell of it from its own thread. */
+static CUresult submit(struct sgpu_stream *s, struct sgpu_ctx *ctx, const struct sgpu_launch *l,
+		       const char *bytes)
+{
+	struct exec_launch e = describe(ctx, l, bytes);
+	size_t n = l->func->ptx->param_bytes;
+	struct exec_fault fault = { 0 };
+	struct sgpu_seen seen = { 0 };
+	struct queued *q;
+	uint64_t ticket;
+
+	if (exec_check(checker, &e, &fault) != EXEC_OK) {
+		sgpu_log("launch refused: %s", fault.msg);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	q = sgpu_task_new(sizeof(*q) + n, run_queued);
+	if (!q)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	q->ctx = ctx;
+	q->ctx_id = ctx->obj.id;
+	q->func_id = l->func->obj.id;
+	q->l = *l;
+	q->l.params = q->l.extra = NULL;
+	memcpy(q->bytes, bytes, n);
+	if (!sgpu_watch_begin()) {
+		sgpu_task_submit(s, &q->work);
+		return CUDA_SUCCESS;
+	}
+	q->l.seen = &seen;
+	ticket = sgpu_task_submit(s, &q->work);
+	sgpu_queue_wait(ticket);
+	sgpu_watch_tell(&seen);
+	return CUDA_SUCCESS;
+}
+
 static CUresult launch(struct sgpu_ctx *ctx, const void *handle,
 		       struct sgpu_launch *l)
 {
@@ -322,7 +420,9 @@ static CUresult launch(struct sgpu_ctx *ctx, const void *handle,
 	if (capturing)
 		return sgpu_capture_kernel(capturing, handle, l);
 	rc = sgpu_launch_check(s->ctx, handle, l, &bytes);
-	return rc ? rc : sgpu_launch_run(ctx, l, bytes);
+	if (rc)
+		return rc;
+	return sgpu_queue_on() ? submit(s, ctx, l, bytes) : sgpu_launch_run(ctx, l, bytes);
 }
 
 /* ---- exported ---- */
@@ -330,7 +430,7 @@ static CUresult launch(struct sgpu_ctx *ctx, const void *handle,
 static CUresult launch_now(const void *handle, struct sgpu_launch *l)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_submit(&ctx);
 
 	return rc ? rc : sgpu_leave(launch(ctx, handle, l));
 }

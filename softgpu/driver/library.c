@@ -370,7 +370,7 @@ CUresult cuLibraryLoadData(CUlibrary *out, const void *data,
 			   void **values, unsigned int noptions)
 {
 	struct library_args a = { { njit, jit, jit_values }, options, noptions };
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	(void)values;
 	if (rc)
@@ -385,7 +385,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *out, const char *path,
 			       void **values, unsigned int noptions)
 {
 	struct library_args a = { { njit, jit, jit_values }, options, noptions };
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 	char *data = NULL;
 	size_t size;
 
@@ -401,11 +401,8 @@ CUresult cuLibraryLoadFromFile(CUlibrary *out, const char *path,
 	return sgpu_leave(rc);
 }
 
-static CUresult enter_library(CUlibrary handle, bool args_ok,
-			      struct sgpu_library **lib)
+static CUresult find(CUresult rc, CUlibrary handle, bool args_ok, struct sgpu_library **lib)
 {
-	CUresult rc = sgpu_enter_global();
-
 	if (rc)
 		return rc;
 	if (!args_ok)
@@ -414,10 +411,16 @@ static CUresult enter_library(CUlibrary handle, bool args_ok,
 	return *lib ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 }
 
+static CUresult enter_library(CUlibrary handle, bool args_ok,
+			      struct sgpu_library **lib)
+{
+	return find(sgpu_beside_global(), handle, args_ok, lib);
+}
+
 CUresult cuLibraryUnload(CUlibrary handle)
 {
 	struct sgpu_library *lib;
-	CUresult rc = enter_library(handle, true, &lib);
+	CUresult rc = find(sgpu_enter_global(), handle, true, &lib);
 
 	if (rc)
 		return rc;
@@ -471,7 +474,7 @@ static CUresult enter_instance(CUlibrary handle, bool args_ok,
 {
 	struct sgpu_library *lib;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;

@@ -44,7 +44,7 @@ CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values,
 {
 	struct sgpu_jit jit = { n, options, values };
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(link_create(&jit, out));
 }
@@ -57,7 +57,7 @@ static CUresult enter_link(CUlinkState handle, bool args_ok,
 			   struct sgpu_link **l)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;

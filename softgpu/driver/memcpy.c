@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies. Every copy is done at once, in the calling thread, which the rules for ordered
- * streams allow. Addresses of the device must lie in one known range, so a bad copy returns
- * an error code and cannot damage the process.
+ * Copies. A copy to a stream that has no work to follow is done at once, in the calling thread,
+ * which the rules for ordered streams allow. Otherwise it is queued if the driver knows all its
+ * memory, or a short source is taken along; a copy of other memory waits for its turn. Addresses
+ * of the device must lie in one known range, so a bad copy returns an error code and cannot damage
+ * the process.
  */
 #include <string.h>
 
 #include "array.h"
+#include "queue.h"
 #include "watch.h"
+
+/* Bytes of ordinary memory that a queued copy takes along, as NVIDIA's driver does. */
+#define TAKEN_ALONG	65536u
 
 /* One side of a 2D or 3D copy. */
 struct side {
@@ -65,30 +71,87 @@ static CUmemorytype side_of(uint64_t addr, bool device)
 	return device || sgpu_mem_in_arena(addr) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
-static CUresult copy_checked(struct sgpu_ctx *ctx, uint64_t dst,
-			     bool dst_device, uint64_t src, bool src_device,
-			     size_t n, CUstream stream)
+/* A copy of bytes in a row. */
+struct line {
+	uint64_t dst, src;
+	bool dst_device, src_device;
+	size_t n;
+};
+
+struct queued_line {
+	struct sgpu_task work;
+	struct line line;
+	char bytes[];		/* of the source, if it is taken along */
+};
+
+/* Memory that nobody can take away from queued work (queue.c). */
+static bool is_known(uint64_t addr, size_t n)
+{
+	return !sgpu_check_device(addr, n);
+}
+
+static void run_line(struct sgpu_task *w)
+{
+	const struct line *l = &((struct queued_line *)w)->line;
+	const char *taken = ((struct queued_line *)w)->bytes;
+
+	if (!is_known(l->dst, l->n) || (l->src && !is_known(l->src, l->n)))
+		sgpu_poison(CUDA_ERROR_ILLEGAL_ADDRESS);
+	else
+		memmove((void *)(uintptr_t)l->dst,
+			l->src ? (const void *)(uintptr_t)l->src : taken, l->n);
+}
+
+/* NOT_READY: it has waited for the turn of the copy, and the caller begins again. */
+static CUresult line_later(struct sgpu_stream *s, const struct line *l)
+{
+	bool along = !is_known(l->src, l->n);
+	struct queued_line *q;
+
+	if (!is_known(l->dst, l->n) || (along && l->n > TAKEN_ALONG) || sgpu_watch_begin()) {
+		sgpu_queue_wait(sgpu_stream_behind(s));
+		return CUDA_ERROR_NOT_READY;
+	}
+	q = sgpu_task_new(sizeof(*q) + (along ? l->n : 0), run_line);
+	if (!q)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	q->line = *l;
+	if (along) {
+		memcpy(q->bytes, (const void *)(uintptr_t)l->src, l->n);
+		q->line.src = 0;
+	}
+	sgpu_task_submit(s, &q->work);
+	return CUDA_SUCCESS;
+}
+
+static CUresult line_now(struct sgpu_ctx *ctx, const struct line *l, CUstream stream)
 {
 	struct sgpu_seen seen = {
 		.work = SGPU_DID_COPY, .ctx = (CUcontext)ctx, .stream = stream,
-		.device = ctx->device, .bytes = n,
+		.device = ctx->device, .bytes = l->n,
 	};
-	CUresult rc = sgpu_stream_check(ctx, stream);
 
-	if (!rc)
-		rc = check(dst, n, dst_device);
-	if (!rc)
-		rc = check(src, n, src_device);
-	if (rc || !n)
-		return rc;
 	seen.start_ns = sgpu_watch_begin();
-	memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, n);
+	memmove((void *)(uintptr_t)l->dst, (void *)(uintptr_t)l->src, l->n);
 	if (seen.start_ns) {
-		seen.to = side_of(dst, dst_device);
-		seen.from = side_of(src, src_device);
+		seen.to = side_of(l->dst, l->dst_device);
+		seen.from = side_of(l->src, l->src_device);
 		sgpu_watch_end(&seen);
 	}
 	return CUDA_SUCCESS;
+}
+
+/* NOT_READY: as of line_later(). */
+static CUresult copy_checked(struct sgpu_ctx *ctx, const struct line *l, CUstream stream)
+{
+	struct sgpu_stream *s = sgpu_stream_get(ctx, stream);
+	CUresult rc = s ? check(l->dst, l->n, l->dst_device) : CUDA_ERROR_INVALID_HANDLE;
+
+	if (!rc)
+		rc = check(l->src, l->n, l->src_device);
+	if (rc || !l->n)
+		return rc;
+	return sgpu_stream_free(s) ? line_now(ctx, l, stream) : line_later(s, l);
 }
 
 static CUmemorytype memory_type(uint64_t addr, bool device)
@@ -98,53 +161,83 @@ static CUmemorytype memory_type(uint64_t addr, bool device)
 					 CU_MEMORYTYPE_HOST;
 }
 
-static CUresult copy_captured(struct sgpu_stream *s, uint64_t dst,
-			      bool dst_device, uint64_t src, bool src_device,
-			      size_t n)
+static CUresult copy_captured(struct sgpu_stream *s, const struct line *l)
 {
 	const CUDA_MEMCPY3D c = {
-		.srcMemoryType = memory_type(src, src_device),
-		.srcHost = (const void *)(uintptr_t)src, .srcDevice = src,
-		.dstMemoryType = memory_type(dst, dst_device),
-		.dstHost = (void *)(uintptr_t)dst, .dstDevice = dst,
-		.WidthInBytes = n, .Height = 1, .Depth = 1,
+		.srcMemoryType = memory_type(l->src, l->src_device),
+		.srcHost = (const void *)(uintptr_t)l->src, .srcDevice = l->src,
+		.dstMemoryType = memory_type(l->dst, l->dst_device),
+		.dstHost = (void *)(uintptr_t)l->dst, .dstDevice = l->dst,
+		.WidthInBytes = l->n, .Height = 1, .Depth = 1,
 	};
 
-	return n ? sgpu_capture_copy(s, &c) : CUDA_SUCCESS;
+	return l->n ? sgpu_capture_copy(s, &c) : CUDA_SUCCESS;
 }
 
-static CUresult copy(uint64_t dst, bool dst_device, uint64_t src,
-		     bool src_device, size_t n, CUstream stream)
+static CUresult copy_once(const struct line *l, CUstream stream)
 {
 	struct sgpu_ctx *ctx;
 	struct sgpu_stream *capturing;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_submit(&ctx);
 
 	if (rc)
 		return rc;
 	rc = sgpu_capture_stream(ctx, stream, &capturing);
 	if (!rc && capturing)
-		rc = copy_captured(capturing, dst, dst_device, src, src_device, n);
+		rc = copy_captured(capturing, l);
 	else if (!rc)
-		rc = copy_checked(ctx, dst, dst_device, src, src_device, n,
-				  stream);
+		rc = copy_checked(ctx, l, stream);
 	return sgpu_leave(rc);
+}
+
+static CUresult copy(uint64_t dst, bool dst_device, uint64_t src,
+		     bool src_device, size_t n, CUstream stream)
+{
+	const struct line l = { dst, src, dst_device, src_device, n };
+	CUresult rc;
+
+	do
+		rc = copy_once(&l, stream);
+	while (rc == CUDA_ERROR_NOT_READY);
+	return rc;
+}
+
+/* Waits for the turn of work of the legacy stream that its caller does itself. */
+static CUresult await_legacy(struct sgpu_ctx *ctx)
+{
+	uint64_t ticket = sgpu_stream_behind(ctx->legacy);
+	bool waits = !sgpu_queue_done(ticket);
+
+	sgpu_queue_wait(ticket);
+	sgpu_print_flush();
+	return waits ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static CUresult copy_and_wait_once(const struct line *l)
+{
+	struct sgpu_stream *capturing;
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_beside(&ctx);
+
+	if (rc)
+		return rc;
+	rc = sgpu_capture_stream(ctx, NULL, &capturing);
+	if (!rc)
+		rc = await_legacy(ctx);
+	return sgpu_leave(rc ? rc : copy_checked(ctx, l, NULL));
 }
 
 /* A copy that waits is a synchronisation point for device printf(). */
 static CUresult copy_and_wait(uint64_t dst, bool dst_device, uint64_t src,
 			      bool src_device, size_t n)
 {
-	struct sgpu_stream *capturing;
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	const struct line l = { dst, src, dst_device, src_device, n };
+	CUresult rc;
 
-	if (rc)
-		return rc;
-	sgpu_print_flush();
-	rc = sgpu_capture_stream(ctx, NULL, &capturing);
-	return sgpu_leave(rc ? rc : copy_checked(ctx, dst, dst_device, src,
-						 src_device, n, NULL));
+	do
+		rc = copy_and_wait_once(&l);
+	while (rc == CUDA_ERROR_NOT_READY);
+	return rc;
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
@@ -194,7 +287,7 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n,
 /* Both contexts name the one device, and addresses are unified, so any pair is accepted. */
 static CUresult peers_ok(CUcontext dst, CUcontext src)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -313,21 +406,77 @@ CUresult sgpu_copy_box(const CUDA_MEMCPY3D *c, bool run)
 	return rc;
 }
 
-static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
+struct queued_box {
+	struct sgpu_task work;
+	CUDA_MEMCPY3D box;
+};
+
+static void run_box(struct sgpu_task *w)
 {
-	struct sgpu_stream *capturing;
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_copy_box(&((struct queued_box *)w)->box, true);
+
+	if (rc)
+		sgpu_poison(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static bool is_ordinary(CUmemorytype type, CUdeviceptr addr)
+{
+	return type == CU_MEMORYTYPE_HOST ||
+	       (type == CU_MEMORYTYPE_UNIFIED && !sgpu_mem_in_arena(addr));
+}
+
+/* NOT_READY: as of line_later(). A box of host memory always waits for its turn. */
+static CUresult box_later(struct sgpu_stream *s, const CUDA_MEMCPY3D *c)
+{
+	CUresult rc = sgpu_copy_box(c, false);
+	struct queued_box *q;
 
 	if (rc)
 		return rc;
-	if (wait)
-		sgpu_print_flush();
-	rc = c ? sgpu_work_stream(ctx, stream, &capturing) : CUDA_ERROR_INVALID_VALUE;
+	if (is_ordinary(c->srcMemoryType, c->srcDevice) ||
+	    is_ordinary(c->dstMemoryType, c->dstDevice)) {
+		sgpu_queue_wait(sgpu_stream_behind(s));
+		return CUDA_ERROR_NOT_READY;
+	}
+	q = sgpu_task_new(sizeof(*q), run_box);
+	if (!q)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	q->box = *c;
+	sgpu_task_submit(s, &q->work);
+	return CUDA_SUCCESS;
+}
+
+static CUresult box_go(struct sgpu_ctx *ctx, const CUDA_MEMCPY3D *c, CUstream stream)
+{
+	struct sgpu_stream *s = sgpu_stream_get(ctx, stream);
+
+	return sgpu_stream_free(s) ? sgpu_copy_box(c, true) : box_later(s, c);
+}
+
+static CUresult boxes_once(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
+{
+	struct sgpu_stream *capturing;
+	struct sgpu_ctx *ctx;
+	CUresult rc = wait ? sgpu_beside(&ctx) : sgpu_submit(&ctx);
+
 	if (rc)
-		return sgpu_leave(rc);
-	return sgpu_leave(capturing ? sgpu_capture_copy(capturing, c) :
-				      sgpu_copy_box(c, true));
+		return rc;
+	rc = c ? sgpu_work_stream(ctx, stream, &capturing) : CUDA_ERROR_INVALID_VALUE;
+	if (!rc && capturing)
+		return sgpu_leave(sgpu_capture_copy(capturing, c));
+	if (!rc && wait)
+		rc = await_legacy(ctx);
+	return sgpu_leave(rc ? rc : box_go(ctx, c, stream));
+}
+
+static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
+{
+	CUresult rc;
+
+	do
+		rc = boxes_once(c, stream, wait);
+	while (rc == CUDA_ERROR_NOT_READY);
+	return rc;
 }
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream)

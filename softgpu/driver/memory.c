@@ -756,8 +756,24 @@ static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)
 	return true;
 }
 
+static bool find_beside(void *ctx, uint64_t addr, struct exec_range *out)
+{
+	bool found;
+
+	sgpu_lock();
+	found = exec_find(ctx, addr, out);
+	sgpu_unlock();
+	return found;
+}
+
 const struct exec_mem sgpu_exec_mem = {
 	.find = exec_find,
 	.texture = sgpu_texture_exec,
 	.surface = sgpu_surface_exec,
+};
+
+const struct exec_mem sgpu_exec_mem_beside = {
+	.find = find_beside,
+	.texture = sgpu_texture_beside,
+	.surface = sgpu_surface_beside,
 };

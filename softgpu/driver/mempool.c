@@ -39,7 +39,7 @@ static struct sgpu_mempool *pool_now(int device)
 
 static CUresult enter_pools(CUdevice dev, const void *arg)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -107,7 +107,7 @@ static CUresult pool_create(CUmemoryPool *out, const CUmemPoolProps *props)
 
 CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	return rc ? rc : sgpu_leave(pool_create(out, props));
 }
@@ -124,7 +124,7 @@ static void forget_pool(struct sgpu_mempool *p)
 static CUresult enter_pool(CUmemoryPool handle, bool args_ok,
 			   struct sgpu_mempool **p)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -219,7 +219,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute which,
 {
 	struct sgpu_mempool *p;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc = sgpu_beside_healthy();
 
 	if (rc)
 		return rc;
@@ -317,7 +317,7 @@ static CUresult alloc_async(CUdeviceptr *out, size_t size, CUmemoryPool handle, 
 	struct sgpu_mempool *p;
 	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_stream(stream, &ctx);
+	CUresult rc = sgpu_beside_stream(stream, &ctx);
 
 	if (rc)
 		return rc;

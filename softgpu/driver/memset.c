@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Fills of device memory, in one and two dimensions, done at once.
+ * Fills of device memory, in one and two dimensions. A fill to a stream that has no work to follow
+ * is done at once, in the calling thread.
  */
 #include <string.h>
 
-#include "driver.h"
+#include "queue.h"
 #include "watch.h"
 
 struct fill {
@@ -71,7 +72,40 @@ static CUresult fill_captured(struct sgpu_stream *s, const struct fill *f)
 	return sgpu_capture_fill(s, &p);
 }
 
-static CUresult fill(const struct fill *f, CUstream stream)
+struct queued {
+	struct sgpu_task work;
+	struct fill fill;
+};
+
+static void run_fill(struct sgpu_task *w)
+{
+	const struct fill *f = &((struct queued *)w)->fill;
+
+	if (fill_check(f, false))
+		sgpu_poison(CUDA_ERROR_ILLEGAL_ADDRESS);
+	else
+		fill_rows(f);
+}
+
+/* NOT_READY: it has waited for the turn of the fill, and the caller begins again. */
+static CUresult fill_later(struct sgpu_stream *s, const struct fill *f)
+{
+	struct queued *q;
+
+	/* A profiler is told by the thread that asked for the fill. */
+	if (sgpu_watch_begin()) {
+		sgpu_queue_wait(sgpu_stream_behind(s));
+		return CUDA_ERROR_NOT_READY;
+	}
+	q = sgpu_task_new(sizeof(*q), run_fill);
+	if (!q)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	q->fill = *f;
+	sgpu_task_submit(s, &q->work);
+	return CUDA_SUCCESS;
+}
+
+static CUresult fill_once(const struct fill *f, CUstream stream)
 {
 	struct sgpu_seen seen = {
 		.work = SGPU_DID_FILL, .stream = stream,
@@ -79,7 +113,7 @@ static CUresult fill(const struct fill *f, CUstream stream)
 	};
 	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_submit(&ctx);
 
 	if (rc)
 		return rc;
@@ -88,6 +122,8 @@ static CUresult fill(const struct fill *f, CUstream stream)
 		rc = fill_check(f, capturing);
 	if (!rc && capturing)
 		return sgpu_leave(fill_captured(capturing, f));
+	if (!rc && !sgpu_stream_free(sgpu_stream_get(ctx, stream)))
+		return sgpu_leave(fill_later(sgpu_stream_get(ctx, stream), f));
 	if (rc)
 		return sgpu_leave(rc);
 	seen.start_ns = sgpu_watch_begin();
@@ -96,6 +132,16 @@ static CUresult fill(const struct fill *f, CUstream stream)
 	seen.device = ctx->device;
 	sgpu_watch_end(&seen);
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static CUresult fill(const struct fill *f, CUstream stream)
+{
+	CUresult rc;
+
+	do
+		rc = fill_once(f, stream);
+	while (rc == CUDA_ERROR_NOT_READY);
+	return rc;
 }
 
 CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run)

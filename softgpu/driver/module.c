@@ -245,7 +245,7 @@ CUresult cuModuleLoadDataEx(CUmodule *out, const void *data, unsigned int n,
 {
 	struct sgpu_jit jit = { n, options, values };
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(load(ctx, out, data, SIZE_MAX, &jit));
 }
@@ -279,18 +279,14 @@ static CUresult load_file(struct sgpu_ctx *ctx, CUmodule *out, const char *path)
 CUresult cuModuleLoad(CUmodule *out, const char *path)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	return rc ? rc : sgpu_leave(load_file(ctx, out, path));
 }
 
-/* Finds a module of the current context by its handle. */
-static CUresult enter_module(CUmodule handle, bool args_ok,
-			     struct sgpu_module **mod)
+static CUresult find(CUresult rc, CUmodule handle, bool args_ok, struct sgpu_module **mod)
 {
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
-
+	*mod = NULL;
 	if (rc)
 		return rc;
 	if (!args_ok)
@@ -301,10 +297,20 @@ static CUresult enter_module(CUmodule handle, bool args_ok,
 	return CUDA_SUCCESS;
 }
 
+/* Finds a module of the current context by its handle. */
+static CUresult enter_module(CUmodule handle, bool args_ok,
+			     struct sgpu_module **mod)
+{
+	struct sgpu_ctx *ctx;
+
+	return find(sgpu_beside(&ctx), handle, args_ok, mod);
+}
+
 CUresult cuModuleUnload(CUmodule handle)
 {
 	struct sgpu_module *mod;
-	CUresult rc = enter_module(handle, true, &mod);
+	struct sgpu_ctx *ctx;
+	CUresult rc = find(sgpu_enter(&ctx), handle, true, &mod);
 
 	if (rc)
 		return rc;
@@ -391,7 +397,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *addr, size_t *size, CUmodule handle,
 /* Images are read when they are loaded, whatever CUDA_MODULE_LOADING says. */
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;

@@ -37,7 +37,7 @@ static CUresult enter_occupancy(CUfunction handle, bool args_ok,
 				struct sgpu_func **f)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_beside(&ctx);
 
 	if (rc)
 		return rc;

@@ -72,7 +72,7 @@ CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which,
 			       CUdeviceptr addr)
 {
 	struct sgpu_range range;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -123,7 +123,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *which,
 				void **out, CUdeviceptr addr)
 {
 	struct sgpu_range range;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 	bool known;
 
 	if (rc)
@@ -149,7 +149,7 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which,
 			       CUdeviceptr addr)
 {
 	struct sgpu_range range;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Streams. Work is done at once, in the thread that submits it, so a stream is always idle
- * and in order. To synchronize is only to check, and a wait for an event is over at once.
- * What remains real is identity: the legacy and the per-thread default stream are two
- * streams, and each stream has its context, flags, priority and id.
+ * Streams. A stream is the ticket of the work that it has to follow (queue.h). Where the device
+ * has no thread, work is done when it is submitted, and that ticket is always 0. The legacy and the
+ * per-thread default stream are two streams, and each stream has its context, flags, priority
+ * and id. Work that is submitted outlives its stream.
  */
-#include "driver.h"
+#include "queue.h"
 
 #define GREATEST	(-5)	/* the priority that cuCtxGetStreamPriorityRange() reports */
 
@@ -79,7 +79,7 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
 
 	if (out)
 		*out = NULL;
-	rc = sgpu_enter(&ctx);
+	rc = sgpu_beside(&ctx);
 	return rc ? rc : sgpu_leave(stream_create(ctx, out, flags, priority));
 }
 
@@ -91,7 +91,7 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 CUresult cuStreamDestroy_v2(CUstream handle)
 {
 	struct sgpu_stream *s;
-	CUresult rc = handle ? sgpu_enter_healthy() : sgpu_enter_global();
+	CUresult rc = handle ? sgpu_beside_healthy() : sgpu_beside_global();
 
 	if (rc)
 		return rc;
@@ -106,14 +106,15 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 CUresult cuStreamDestroy(CUstream handle)
 	__attribute__((alias("cuStreamDestroy_v2")));
 
-CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx)
+/* @rc is what @enter's twin with a context has returned. */
+static CUresult by_stream(CUresult rc, CUresult (*enter)(void), CUstream stream,
+			  struct sgpu_ctx **ctx)
 {
-	CUresult rc = sgpu_enter(ctx);
 	struct sgpu_stream *s;
 
 	if (rc != CUDA_ERROR_INVALID_CONTEXT)
 		return rc;
-	rc = sgpu_enter_healthy();
+	rc = enter();
 	if (rc)
 		return rc;
 	s = sgpu_obj_get(SGPU_STREAM, stream);
@@ -123,16 +124,36 @@ CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx)
 	return CUDA_SUCCESS;
 }
 
-/* Starts each call on one stream: finds its object and takes the lock. */
-static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
+CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx)
 {
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_stream(handle, &ctx);
+	return by_stream(sgpu_enter(ctx), sgpu_enter_healthy, stream, ctx);
+}
 
+CUresult sgpu_beside_stream(CUstream stream, struct sgpu_ctx **ctx)
+{
+	return by_stream(sgpu_beside(ctx), sgpu_beside_healthy, stream, ctx);
+}
+
+CUresult sgpu_submit_stream(CUstream stream, struct sgpu_ctx **ctx)
+{
+	return by_stream(sgpu_submit(ctx), sgpu_submit_healthy, stream, ctx);
+}
+
+static CUresult find(CUresult rc, struct sgpu_ctx *ctx, CUstream handle, struct sgpu_stream **s)
+{
 	if (rc)
 		return rc;
 	*s = sgpu_stream_get(ctx, handle);
 	return *s ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* Starts each call on one stream: finds its object and takes the lock. */
+static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_beside_stream(handle, &ctx);
+
+	return find(rc, ctx, handle, s);
 }
 
 /* Querying or waiting for work that only a graph will do ends the capture. */
@@ -145,12 +166,23 @@ static CUresult wait_check(struct sgpu_stream *s, CUstream handle)
 	return !rc && capturing ? sgpu_capture_break(capturing) : rc;
 }
 
+/* The legacy stream has the work of all streams that it synchronizes with. */
+static uint64_t work_of(const struct sgpu_stream *s)
+{
+	return s == s->ctx->legacy ? sgpu_stream_behind(s) : s->last;
+}
+
 CUresult cuStreamQuery(CUstream handle)
 {
 	struct sgpu_stream *s;
 	CUresult rc = enter_stream(handle, &s);
 
-	return rc ? rc : sgpu_leave(wait_check(s, handle));
+	if (rc)
+		return rc;
+	rc = wait_check(s, handle);
+	if (!rc && !sgpu_queue_done(work_of(s)))
+		rc = CUDA_ERROR_NOT_READY;
+	return sgpu_leave(rc);
 }
 
 CUresult cuStreamSynchronize(CUstream handle)
@@ -161,9 +193,7 @@ CUresult cuStreamSynchronize(CUstream handle)
 	if (rc)
 		return rc;
 	rc = wait_check(s, handle);
-	if (!rc)
-		sgpu_print_flush();
-	return sgpu_leave(rc);
+	return sgpu_leave(rc ? rc : sgpu_await(work_of(s)));
 }
 
 CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
@@ -179,7 +209,10 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
 	e = sgpu_obj_get(SGPU_EVENT, event);
 	if (!e)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
-	return sgpu_leave(sgpu_capture_wait(s, e, flags & CU_EVENT_WAIT_EXTERNAL));
+	rc = sgpu_capture_wait(s, e, flags & CU_EVENT_WAIT_EXTERNAL);
+	if (!rc && !s->capture)
+		sgpu_stream_follow(s, e->ticket);
+	return sgpu_leave(rc);
 }
 
 CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
@@ -277,10 +310,10 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr addr, size_t n,
 }
 
 struct host_call {
+	struct sgpu_task work;
 	CUhostFn fn;
 	CUstreamCallback callback;
 	CUstream stream;
-	CUresult status;
 	void *arg;
 };
 
@@ -291,14 +324,47 @@ static void call_host(void *arg)
 	if (c->fn)
 		c->fn(c->arg);
 	else
-		c->callback(c->stream, c->status, c->arg);
+		c->callback(c->stream, sgpu_health(), c->arg);
+}
+
+static void run_host(struct sgpu_task *w)
+{
+	sgpu_queue_call_out(call_host, w);
+}
+
+/* A callback runs even after a fault, which it is told. */
+static CUresult submit_host(struct sgpu_stream *s, struct host_call *call)
+{
+	struct host_call *c;
+
+	if (!sgpu_queue_on()) {
+		sgpu_call_out(call_host, call);
+		return CUDA_SUCCESS;
+	}
+	c = sgpu_task_new(sizeof(*c), run_host);
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	call->work = c->work;
+	*c = *call;
+	c->work.always = call->callback;
+	sgpu_task_submit(s, &c->work);
+	return CUDA_SUCCESS;
+}
+
+/* Starts each call that submits work to one stream. */
+static CUresult submit_stream(CUstream handle, struct sgpu_stream **s)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_submit_stream(handle, &ctx);
+
+	return find(rc, ctx, handle, s);
 }
 
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *arg)
 {
 	struct host_call call = { .fn = fn, .arg = arg };
 	struct sgpu_stream *s, *capturing;
-	CUresult rc = enter_stream(handle, &s);
+	CUresult rc = submit_stream(handle, &s);
 
 	if (rc)
 		return rc;
@@ -307,8 +373,7 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *arg)
 	rc = sgpu_capture_stream(s->ctx, handle, &capturing);
 	if (rc || capturing)
 		return sgpu_leave(rc ? rc : sgpu_capture_host(capturing, fn, arg));
-	sgpu_call_out(call_host, &call);
-	return sgpu_leave(CUDA_SUCCESS);
+	return sgpu_leave(submit_host(s, &call));
 }
 
 CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback,
@@ -317,7 +382,7 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback,
 	struct host_call call = { .callback = callback, .stream = handle,
 				  .arg = arg };
 	struct sgpu_stream *s;
-	CUresult rc = enter_stream(handle, &s);
+	CUresult rc = submit_stream(handle, &s);
 
 	if (rc)
 		return rc;
@@ -326,6 +391,5 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback,
 	rc = wait_check(s, handle);
 	if (rc)
 		return sgpu_leave(rc);
-	sgpu_call_out(call_host, &call);
-	return sgpu_leave(CUDA_SUCCESS);
+	return sgpu_leave(submit_host(s, &call));
 }

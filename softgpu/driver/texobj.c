@@ -335,6 +335,26 @@ bool sgpu_surface_exec(void *ctx, uint64_t handle, struct exec_surface *out)
 	return true;
 }
 
+bool sgpu_texture_beside(void *ctx, uint64_t handle, struct exec_texture *out)
+{
+	bool found;
+
+	sgpu_lock();
+	found = sgpu_texture_exec(ctx, handle, out);
+	sgpu_unlock();
+	return found;
+}
+
+bool sgpu_surface_beside(void *ctx, uint64_t handle, struct exec_surface *out)
+{
+	bool found;
+
+	sgpu_lock();
+	found = sgpu_surface_exec(ctx, handle, out);
+	sgpu_unlock();
+	return found;
+}
+
 static void drop(void *object, void *ctx)
 {
 	struct sgpu_texture *t = object;

@@ -70,7 +70,7 @@ void sgpu_holds_copy(struct sgpu_graph *to, const struct sgpu_graph *from)
 CUresult cuUserObjectCreate(CUuserObject *out, void *ptr, CUhostFn destroy,
 			    unsigned int refs, unsigned int flags)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 	struct sgpu_userobj *o;
 
 	if (rc)
@@ -91,7 +91,7 @@ CUresult cuUserObjectCreate(CUuserObject *out, void *ptr, CUhostFn destroy,
 static CUresult enter_object(CUuserObject handle, unsigned int count,
 			     struct sgpu_userobj **o)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_beside_global();
 
 	if (rc)
 		return rc;

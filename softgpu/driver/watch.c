@@ -20,14 +20,24 @@ uint64_t sgpu_watch_begin(void)
 	return __atomic_load_n(&sgpu_watcher, __ATOMIC_ACQUIRE) ? now() : 0;
 }
 
-void sgpu_watch_end(struct sgpu_seen *s)
+void sgpu_watch_stop(struct sgpu_seen *s)
+{
+	if (s->start_ns)
+		s->end_ns = now();
+}
+
+void sgpu_watch_tell(const struct sgpu_seen *s)
 {
 	void (*seen)(const struct sgpu_seen *s) = __atomic_load_n(&sgpu_watcher, __ATOMIC_ACQUIRE);
 
-	if (!seen || !s->start_ns)
-		return;
-	s->end_ns = now();
-	seen(s);
+	if (seen && s->start_ns)
+		seen(s);
+}
+
+void sgpu_watch_end(struct sgpu_seen *s)
+{
+	sgpu_watch_stop(s);
+	sgpu_watch_tell(s);
 }
 
 static void watch(void (*seen)(const struct sgpu_seen *s))

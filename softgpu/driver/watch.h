@@ -31,7 +31,10 @@ struct sgpu_seen {
 
 struct sgpu_watch_table {
 	size_t size;
-	/* Calls `seen` after each piece of work, in the thread that asked for it; NULL: no more. */
+	/*
+	 * Calls `seen` after each piece of work, in the thread that asked for it, which waits for
+	 * the end; for kernels of a graph this may be the device's thread. NULL: no more.
+	 */
 	void (*watch)(void (*seen)(const struct sgpu_seen *s));
 };
 
@@ -43,6 +46,9 @@ extern void (*sgpu_watcher)(const struct sgpu_seen *s);
 uint64_t sgpu_watch_begin(void);
 /* Fills in the time of the end, and tells the watcher; s->start_ns is from the begin. */
 void sgpu_watch_end(struct sgpu_seen *s);
+/* The two halves of that. */
+void sgpu_watch_stop(struct sgpu_seen *s);
+void sgpu_watch_tell(const struct sgpu_seen *s);
 const struct sgpu_watch_table *sgpu_watch_table(const CUuuid *id);
 
 #endif

@@ -133,6 +133,13 @@ void exec_free(struct exec_machine *m);
  */
 uint32_t exec_set_threads(struct exec_machine *m, uint32_t n);
 
+/*
+ * Makes the checks of exec_run() and runs nothing. @m keeps its memory; it must not run a launch
+ * meanwhile.
+ */
+enum exec_status exec_check(struct exec_machine *m, const struct exec_launch *l,
+			    struct exec_fault *fault);
+
 /* Runs a launch to its end. @fault may be NULL; it is written only on failure. */
 enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
 			  struct exec_fault *fault);

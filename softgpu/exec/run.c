@@ -459,21 +459,32 @@ static enum exec_status run_in_order(struct exec_machine *m, uint64_t n)
 	return st;
 }
 
-static enum exec_status run_grid(struct exec_machine *m)
+static enum exec_status count_clusters(struct exec_machine *m, uint64_t *clusters)
 {
 	const struct exec_launch *l = m->l;
 	uint64_t n = (uint64_t)l->grid[0] * l->grid[1];
-	bool coop = l->cooperative;
-	uint64_t nclusters, present;
+	uint64_t present;
 
 	if (n > UINT64_MAX / l->grid[2])
 		return refuse(m, EXEC_BAD_LAUNCH, "too many blocks");
 	n *= l->grid[2];
-	present = coop ? n : m->ncluster;
+	present = l->cooperative ? n : m->ncluster;
 	if (present > 1 && present * m->nwarps > MAX_PRESENT_BYTES /
 	    (m->regs_size + 32ull * m->local_size + m->shared_size + 1024))
 		return refuse(m, EXEC_BAD_LAUNCH, "too much memory for blocks that are there at once");
-	nclusters = n / m->ncluster;
+	*clusters = n / m->ncluster;
+	return EXEC_OK;
+}
+
+static enum exec_status run_grid(struct exec_machine *m)
+{
+	bool coop = m->l->cooperative;
+	enum exec_status st;
+	uint64_t nclusters;
+
+	st = count_clusters(m, &nclusters);
+	if (st != EXEC_OK)
+		return st;
 	if (!place_blocks(m, coop ? nclusters : 1))
 		return refuse(m, EXEC_NOMEM, "out of memory");
 	m->ws = (struct grid_workspace){ .size = sizeof(m->ws) };
@@ -519,6 +530,26 @@ enum exec_status exec_prepare(struct exec_machine *m, const struct exec_launch *
 	return st;
 }
 
+static enum exec_status done(struct exec_machine *m, enum exec_status st, struct exec_fault *fault)
+{
+	if (st != EXEC_OK && fault) {
+		*fault = m->fault;
+		fault->status = st;
+	}
+	return st;
+}
+
+enum exec_status exec_check(struct exec_machine *m, const struct exec_launch *l,
+			    struct exec_fault *fault)
+{
+	enum exec_status st = prepare(m, l);
+	uint64_t n;
+
+	if (st == EXEC_OK)
+		st = count_clusters(m, &n);
+	return done(m, st, fault);
+}
+
 /* Handlers need default rounding and subnormals, but the caller may have set MXCSR otherwise. */
 enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
 			  struct exec_fault *fault)
@@ -531,9 +562,5 @@ enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
 	if (st == EXEC_OK)
 		st = run_grid(m);
 	_mm_setcsr(csr);
-	if (st != EXEC_OK && fault) {
-		*fault = m->fault;
-		fault->status = st;
-	}
-	return st;
+	return done(m, st, fault);
 }

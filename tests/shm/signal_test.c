@@ -95,12 +95,9 @@ static CUresult wait_under_signals(void)
 	done = 0;
 	if (pthread_create(&t, NULL, signaller, &me))
 		return CUDA_ERROR_UNKNOWN;
-	/* softgpu runs what is in the default stream at once, a GPU later. */
-	if (!sigsetjmp(back, 1)) {
-		res = cuLaunchHostFunc(NULL, keep, NULL);
-		if (res == CUDA_SUCCESS)
-			res = cuStreamSynchronize(NULL);
-	}
+	/* The function runs at once or later; a handler may leave either call. */
+	if (!sigsetjmp(back, 1))
+		res = cuLaunchHostFunc(NULL, keep, NULL) || cuStreamSynchronize(NULL);
 	pthread_join(t, NULL);
 	return res;
 }

@@ -110,7 +110,10 @@ static void run_child(void)
 		switch (c) {
 		case 'b': good = begin(); break;
 		case 'v': good = all_same(); break;
-		case 'f': good = !cuLaunchHostFunc(NULL, wait_at_the_gate, NULL); break;
+		case 'f':
+			good = !cuLaunchHostFunc(NULL, wait_at_the_gate, NULL) &&
+			       !cuCtxSynchronize();
+			break;
 		case 's': good = self_checkpoint(); break;
 		case 'x': good = export_it(); break;
 		default: good = false;

@@ -234,6 +234,7 @@ int main(void)
 	 * be one.
 	 */
 	setenv("WORMHOLE_SOFTGPU_THREADS", "1", 1);
+	setenv("WORMHOLE_SOFTGPU_ASYNC", "0", 1);
 	tap_plan(9);
 	if (run(fills, 1) != 1000 + SIGSYS) {
 		for (int i = 0; i < 9; i++)
