@@ -19,9 +19,9 @@ END
 # Lists our own sources. Patches are left out, since they contain context of other authors.
 sources() { git ls-files -- "$@" ':!*.patch'; }
 
-report "no SPDX line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.cu' '*Makefile' '*.mk' '*.md' |
+report "no SPDX line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.cu' '*.cuh' '*Makefile' '*.mk' '*.md' |
 	xargs grep -L 'SPDX-License-Identifier')"
-report "space at the end of a line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.md' '*.cu' |
+report "space at the end of a line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.md' '*.cu' '*.cuh' |
 	xargs grep -nE '[[:space:]]+$' | cut -c1-100)"
 # A string that a user reads stays in one piece, so that it can be searched for; such lines
 # may be longer.
@@ -31,7 +31,7 @@ too_long() { # COLUMNS PATTERN...
 	report "more than $columns columns" "$(sources "$@" | xargs -n1 sh -c \
 		'expand "$1" | awk -v f="$1" -v n="$0" "length > n && !/\x22/ { print f \":\" NR }"' "$columns")"
 }
-too_long 100 '*.c' '*.h' '*.asm' '*.inc' '*.cu'
+too_long 100 '*.c' '*.h' '*.asm' '*.inc' '*.cu' '*.cuh'
 # The generators contain much of the text that they write.
 too_long 120 '*.py'
 report "more than 800 lines" "$(sources '*.c' '*.h' '*.asm' '*.py' '*.sh' '*.md' |
