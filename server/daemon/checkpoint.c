@@ -5,7 +5,8 @@
  * for nobody. It is no worker either: the driver documents these calls as calls on a process by its
  * number, and a worker whose driver is locked can ask that driver for nothing. To reach a process
  * of another user, which may not be looked into, it keeps the server's rights; so it runs nothing
- * of a client's, and reads nothing of a worker's but the word that says it is at rest.
+ * of a client's, and reads nothing of a worker's but words of its account: that it is at rest, and
+ * of overcommit how its memory stands, which workers move themselves as far as they can.
  *
  * All workers or none: where one fails, those before it are brought back to where they were. A
  * worker that ends meanwhile is no failure. Where each worker is in a move stands in a file, which

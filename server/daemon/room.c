@@ -3,7 +3,8 @@
  * `serve --overcommit': the quotas of tenants may sum up to more than a device has. A tenant whose
  * memory the driver refuses asks for room (session/room.c). Then another one that has memory there
  * is parked: suspended as by `wormhole suspend', until one of its calls waits. To resume it, others
- * may have to be parked.
+ * may have to be parked. Its workers move its memory themselves as far as they can, which is faster
+ * than the driver's checkpoint and leaves some of it on the device (limits/paging.c).
  *
  * Who is taken: lower classes first, then who has not called for longest. A tenant that was
  * resumed, or was given room, stays for a time that the administrator says. So tenants that compute

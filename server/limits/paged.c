@@ -93,8 +93,9 @@ static CUresult let_in(struct wh_paged *p, uint64_t addr, uint64_t size, int dev
 	p->real.cuDeviceGetCount(&devices);
 	for (d = 0; d < devices && d < WH_TENANT_DEVICES; d++) {
 		can = 0;
-		if (d != device &&
-		    (p->real.cuDeviceCanAccessPeer(&can, d, device) != CUDA_SUCCESS || !can))
+		if (d != device && !wh_is_hidden(p->hidden, d))
+			p->real.cuDeviceCanAccessPeer(&can, d, device);
+		if (d != device && !can)
 			continue;
 		who[n++] = (CUmemAccessDesc){
 			.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d },
@@ -425,6 +426,7 @@ bool wh_paged_begin(struct wh_session *s)
 	if (!p)
 		return false;
 	p->real = s->drv;
+	p->hidden = s->limits.page->hidden;
 	pthread_mutex_init(&p->lock, NULL);
 	s->limits.paged = p;
 	wh_paged_replace(s);

@@ -51,6 +51,7 @@ struct wh_paged_part {
 struct wh_paged {
 	struct wh_driver real;		/* the driver's own functions */
 	pthread_mutex_t lock;		/* around the table; calls allocate side by side */
+	uint32_t hidden;		/* bit i: device i is not the tenant's */
 	struct wh_paged_range *range;	/* by address */
 	size_t n, room;
 	uint64_t granularity[WH_TENANT_DEVICES];	/* 0: not asked yet */

@@ -30,30 +30,32 @@ static enum wh_paging unable(const char *what, CUresult res)
 
 /* --- Contexts ---------------------------------------------------------------------------- */
 
-/* What a context has under way, until `done'. */
+/* The event stands behind all that the context has under way. */
 struct busy {
 	CUcontext ctx;
 	CUevent event;
 };
 
-static CUresult mark(struct wh_paged *p, struct busy *b)
+/* The handle of a primary context outlives it (session/context.c), and its work does not. */
+static bool is_gone(CUresult res)
+{
+	return res == CUDA_ERROR_CONTEXT_IS_DESTROYED || res == CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* *gone: the context has ended. */
+static CUresult mark(struct wh_paged *p, struct busy *b, bool *gone)
 {
 	CUresult res = p->real.cuCtxSetCurrent(b->ctx);
 
 	if (res == CUDA_SUCCESS)
 		res = p->real.cuEventCreate(&b->event, CU_EVENT_DISABLE_TIMING);
+	*gone = is_gone(res);
 	if (res != CUDA_SUCCESS)
 		return res;
 	res = p->real.cuCtxRecordEvent(b->ctx, b->event);
 	if (res != CUDA_SUCCESS)
 		p->real.cuEventDestroy_v2(b->event);
 	return res;
-}
-
-/* The handle of a primary context outlives it (session/context.c), and its work does not. */
-static bool is_gone(CUresult res)
-{
-	return res == CUDA_ERROR_CONTEXT_IS_DESTROYED || res == CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* Is another order there? Then nobody waits for this one any more. */
@@ -81,9 +83,10 @@ static enum wh_paging settle(struct wh_session *s, CUcontext ctx, uint32_t order
 	struct wh_paged *p = s->limits.paged;
 	struct busy b = { .ctx = ctx };
 	enum wh_paging how;
-	CUresult res = mark(p, &b);
+	bool gone;
+	CUresult res = mark(p, &b, &gone);
 
-	if (is_gone(res))
+	if (gone)
 		return WH_PAGING_DONE;
 	if (res != CUDA_SUCCESS)
 		return unable("an event of a context", res);
