@@ -12,7 +12,9 @@ used() { field a "d['memory']"; }
 memory_is() { [ "$(used)" = "$1" ]; }
 
 plan 27
-serve
+# Of ipc_paged_test.sh; words are to be split.
+# shellcheck disable=SC2086
+serve $IPC_OPTIONS
 "$wormhole" tenant create a --mem 64M
 "$wormhole" tenant create b --mem 64M
 
