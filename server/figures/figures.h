@@ -28,11 +28,14 @@ struct wh_devices_report {
 	/* empty: SMs are divided as asked for; otherwise why the driver cannot do it */
 	char refused[300];
 	struct wh_device device[WH_TENANT_DEVICES];
-	/*
-	 * Not 0: the machine has MIG instances, of which a process has one. Then there are no
-	 * devices above, but UUIDs, and each is to be asked for alone (wh_devices_apart()).
-	 */
-	uint32_t apart;
+};
+
+/*
+ * The devices of a machine with MIG instances, of which a process has one: each is to be asked for
+ * alone. It follows a report without devices.
+ */
+struct wh_apart_report {
+	uint32_t n;
 	uint32_t beyond;	/* there are more, for which there is no room */
 	char uuid[WH_TENANT_DEVICES][WH_UUID];
 };
@@ -40,12 +43,13 @@ struct wh_devices_report {
 /* For the process that asks: loads the backend. False: r->error says why. */
 bool wh_devices_load(const char *backend, struct wh_devices_report *r);
 /*
- * Looks by NVML for MIG instances, before the driver starts. If there are any, the report has the
+ * Looks by NVML for MIG instances, before the driver starts. If there are any, *out has the
  * UUIDs of all instances, and of the GPUs that are not in MIG mode: those that CUDA_VISIBLE_DEVICES
  * names, or all. `library` is as for wh_figures_main(), and "none" stands for the one beside the
  * backend. False: there is none, or r->error says what is wrong.
  */
-bool wh_devices_apart(const char *library, const char *backend, struct wh_devices_report *r);
+bool wh_devices_apart(const char *library, const char *backend, struct wh_devices_report *r,
+		      struct wh_apart_report *out);
 /*
  * Asks for its devices. sm_group: SMs of the groups into which they are split; 0: the driver's own
  * size.
@@ -70,6 +74,8 @@ void wh_contexts_measure(const char *library, const char *backend,
  * reports an error; r->error then has a line.
  */
 bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r);
+/* For the owner, after a report without devices. False: none came in time. */
+bool wh_apart_receive(int fd, struct wh_apart_report *out);
 /*
  * For the owner, after that: reads what contexts take into r->device[].context. A driver that does
  * not say so in time costs nothing but these figures. False: it did not.

@@ -25,21 +25,21 @@ static bool has_instance(const struct wh_nvml_list *l)
 	return false;
 }
 
-static void add(struct wh_devices_report *r, const char *uuid)
+static void add(struct wh_apart_report *r, const char *uuid)
 {
 	uint32_t i;
 
-	for (i = 0; i < r->apart; i++)
+	for (i = 0; i < r->n; i++)
 		if (!strcmp(r->uuid[i], uuid))
 			return;
-	if (r->apart == WH_TENANT_DEVICES)
+	if (r->n == WH_TENANT_DEVICES)
 		r->beyond = true;
 	else
-		memcpy(r->uuid[r->apart++], uuid, WH_UUID);
+		memcpy(r->uuid[r->n++], uuid, WH_UUID);
 }
 
 /* Adds those that an element of the variable names, by the UUID or its beginning. */
-static void add_named(struct wh_devices_report *r, const struct wh_nvml_list *l, const char *name,
+static void add_named(struct wh_apart_report *r, const struct wh_nvml_list *l, const char *name,
 		      size_t length)
 {
 	unsigned int i;
@@ -49,7 +49,7 @@ static void add_named(struct wh_devices_report *r, const struct wh_nvml_list *l,
 			add(r, l->entry[i].uuid);
 }
 
-static void choose(struct wh_devices_report *r, const struct wh_nvml_list *l)
+static void choose(struct wh_apart_report *r, const struct wh_nvml_list *l)
 {
 	const char *name = getenv(VISIBLE);
 	unsigned int i;
@@ -64,7 +64,8 @@ static void choose(struct wh_devices_report *r, const struct wh_nvml_list *l)
 	r->beyond |= l->more;
 }
 
-bool wh_devices_apart(const char *library, const char *backend, struct wh_devices_report *r)
+bool wh_devices_apart(const char *library, const char *backend, struct wh_devices_report *r,
+		      struct wh_apart_report *out)
 {
 	static struct wh_nvml_list l;
 	static struct nvml nvml;
@@ -79,8 +80,8 @@ bool wh_devices_apart(const char *library, const char *backend, struct wh_device
 	if (!wh_nvml_load(&nvml, library, backend, err, sizeof(err)) || nvml.init() != NVML_OK ||
 	    !wh_nvml_list(&nvml, &l) || !has_instance(&l))
 		return false;
-	choose(r, &l);
-	if (r->apart)
+	choose(out, &l);
+	if (out->n)
 		return true;
 	snprintf(r->error, sizeof(r->error), VISIBLE "=%.100s names no device by UUID; this machine has MIG "
 		 "instances, which have no numbers of their own: name UUIDs, or leave it out", getenv(VISIBLE));

@@ -27,10 +27,6 @@ bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r
 	}
 	r->error[sizeof(r->error) - 1] = 0;
 	r->refused[sizeof(r->refused) - 1] = 0;
-	if (r->apart > WH_TENANT_DEVICES)
-		r->apart = WH_TENANT_DEVICES;
-	for (i = 0; i < WH_TENANT_DEVICES; i++)
-		r->uuid[i][WH_UUID - 1] = 0;
 	if (r->devices > WH_TENANT_DEVICES)
 		r->devices = WH_TENANT_DEVICES;
 	for (i = 0; i < r->devices; i++) {
@@ -40,6 +36,18 @@ bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r
 			r->device[i].split = (struct wh_sm_split) { 0 };
 	}
 	return !r->error[0];
+}
+
+bool wh_apart_receive(int fd, struct wh_apart_report *out)
+{
+	unsigned int i;
+
+	if (!read_packet(fd, TIMEOUT_MS, out, sizeof(*out)) || !out->n ||
+	    out->n > WH_TENANT_DEVICES)
+		return false;
+	for (i = 0; i < WH_TENANT_DEVICES; i++)
+		out->uuid[i][WH_UUID - 1] = 0;
+	return true;
 }
 
 bool wh_contexts_receive(int fd, struct wh_devices_report *r)
