@@ -32,6 +32,8 @@ static struct wh_session *make_world(void)
 
 	setenv("WORMHOLE_SOFTGPU_MEM", "32M", 1);
 	setenv("WORMHOLE_SOFTGPU_THREADS", "1", 1);
+	/* The process of an input is a copy of this one, and has no thread of the driver. */
+	setenv("WORMHOLE_SOFTGPU_ASYNC", "0", 1);
 	fuzz_input = &none;
 	protocol_pick = pick_of_input;
 	protocol_send = protocol_dispatch;
