@@ -145,7 +145,7 @@ static bool starts(struct str s, const char *with)
 	return s.n > strlen(with) && !memcmp(s.p, with, strlen(with));
 }
 
-/* A texture or a surface has its coordinates in the same brackets, and so has the map of a tensor. */
+/* A texture, a surface and the map of a tensor have coordinates in the same brackets. */
 static bool has_coordinates(struct ptx_ctx *c)
 {
 	return starts(c->opcode, "tex.") || starts(c->opcode, "suld.") || starts(c->opcode, "sust.") ||
