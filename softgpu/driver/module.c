@@ -375,8 +375,10 @@ CUresult sgpu_module_global(struct sgpu_module *mod, const char *name,
 	const struct ptx_var *var = ptx_find_var(mod->ptx, name);
 
 	/* nvcc gives most variables no linkage, but their names are found nevertheless. */
-	if (!var || var->texref)
+	if (!var)
 		return CUDA_ERROR_NOT_FOUND;
+	if (var->texref)
+		return CUDA_ERROR_INVALID_VALUE;	/* as NVIDIA's driver of an H200 */
 	if (addr)
 		*addr = (uintptr_t)var->addr;
 	if (size)
