@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure what two tenants lose whose memory does not fit on one GPU together (`serve --overcommit`).
 
-usage: overcommit.py [--turn S] [--turns N] [--part P] [--gb G] [--backend LIBRARY] [--out DIR] WORMHOLE
+usage: overcommit.py [--turn S] [--turns N] [--stay S] [--part P] [--gb G] [--backend LIBRARY] [--out DIR] WORMHOLE
 
 Each of two programs fills its tenant's quota and works for N turns of S seconds. First one runs after the
-other; then both at the same time, and the server lets a tenant stay for S seconds before it parks it for
-the other one. Prints both times and their quotient beside the goal, whether the values are the same, and
+other; then both at the same time, and the server lets a tenant stay for a time before it parks it for the
+other one. Work of exactly a stay wants a second one for its last moment, so that a stay is better a little
+longer. Prints both times and their quotient beside the goal, whether the values are the same, and
 how long tenants waited, and what their workers moved to the host and back. DIR gets overcommit.csv: each
 tenant's memory on the device and in the host, and what the device has in use besides what was there before,
 over time (overcommit.gp draws it).
@@ -186,7 +187,7 @@ class Server:
         if opt.backend == "softgpu":
             # Workers write the device's books, and nothing else.
             words += ["--nvml", "none", "--worker-uid", "none", "--part-size", "16M"]
-        self.call("serve", "--daemon", "--state", "none", f"--overcommit={opt.turn * 1000:.0f}ms", *words)
+        self.call("serve", "--daemon", "--state", "none", f"--overcommit={opt.stay * 1000:.0f}ms", *words)
 
     def call(self, *words):
         subprocess.run([self.opt.wormhole, *words, "--dir", self.dir], check=True, timeout=120,
@@ -422,6 +423,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--turn", type=float, default=30, help="seconds of a turn")
     p.add_argument("--turns", type=int, default=2, help="of each tenant")
+    p.add_argument("--stay", type=float, help="seconds that the server lets a tenant stay (default: a turn)")
     p.add_argument("--part", type=float, default=0.65, help="a quota's part of the device's memory")
     p.add_argument("--gb", type=float, help="a quota in 10^9 bytes")
     p.add_argument("--plain", action="store_true", help="by the driver's calls also where PyTorch is")
@@ -431,6 +433,7 @@ def main():
     p.add_argument("wormhole")
     opt = p.parse_args()
     has_torch = subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+    opt.stay = opt.stay or opt.turn
     opt.kind = "torch" if has_torch and not opt.plain and opt.backend != "softgpu" else "plain"
     if opt.backend == "softgpu":
         books = tempfile.NamedTemporaryFile(dir="/dev/shm")
