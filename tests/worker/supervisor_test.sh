@@ -163,10 +163,10 @@ ok $? board_of_the_turns_is_there
 account() { # [WORD]: the owner of window 0's first account, and what it has counted
 	/usr/bin/python3 -c 'import struct, sys
 f = open(sys.argv[1], "r+b")
-f.seek(3864)
+f.seek(4032)
 if len(sys.argv) > 2:
     f.write(struct.pack("<I", 1))
-    f.seek(3864 + 24)
+    f.seek(4032 + 24)
     f.write(struct.pack("<Q", int(sys.argv[2])))
 else:
     print(struct.unpack("<I20xQ", f.read(32)))' "$tmp/t/window0.usage" "$@"
