@@ -42,7 +42,10 @@ static size_t bytes_of(size_t name_size, size_t code_size)
 	return wh_wire_more(size, wh_wire_bytes(code_size, 1));
 }
 
-/* The code is a fatbin or LTO-IR, of at most 64 MiB with the name. */
+/*
+ * The code is a fatbin or LTO-IR, of at most 64 MiB with the name. CUDA 12's library has an older
+ * function of this name, which takes no name of the code: its arguments are others.
+ */
 cufftResult cufftXtSetJITCallback(cufftHandle plan, const char *lto_callback_symbol_name,
 				  const void *lto_callback_fatbin, size_t lto_callback_fatbin_size,
 				  cufftXtCallbackType type, void **caller_info)
@@ -53,6 +56,8 @@ cufftResult cufftXtSetJITCallback(cufftHandle plan, const char *lto_callback_sym
 	cufftResult res;
 	size_t name;
 
+	if (strstr(wh_soname, ".so.11"))
+		return wh_cufft_refuse("cufftXtSetJITCallback");
 	if (!lto_callback_symbol_name || !lto_callback_fatbin || !lto_callback_fatbin_size ||
 	    lto_callback_fatbin_size > WH_CUFFT_CODE_MAX)
 		return CUFFT_INVALID_VALUE;

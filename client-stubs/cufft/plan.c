@@ -118,7 +118,7 @@ static cufftResult destroy(uint64_t id)
 
 	q = wh_cufft_begin(&c, WH_CALL_cufftDestroy, sizeof(*q));
 	if (!q)
-		return wh_cufft_lost(c.result);
+		return wh_cufft_lost_end(c.result);
 	q->plan = id;
 	res = wh_cufft_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);

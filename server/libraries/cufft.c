@@ -567,7 +567,8 @@ int32_t wh_do_cufftXtSetJITCallback(struct wh_session *s, struct wh_frame *f)
 	wh_reply(f, sizeof(struct wh_rsp));
 	if (f->req_size < sizeof(*q))
 		return CUFFT_INVALID_VALUE;
-	if (!complete(l) || !l->cufftXtSetJITCallback)
+	/* A library of CUDA 12 has an older function of this name, with other arguments. */
+	if (!complete(l) || !l->cufftXtSetJITCallback || s->handles.edition)
 		return wh_library_missing(s, "cufftXtSetJITCallback", CUFFT_NOT_SUPPORTED);
 	res = enter(s, l, &q->plan, q->type, &p);
 	if (res != CUFFT_SUCCESS)
