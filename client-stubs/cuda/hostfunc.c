@@ -335,7 +335,7 @@ static CUresult send(const struct wh_callback_job *j)
 
 bool wh_library_waits(void)
 {
-	return wh_client.mirrors;
+	return wh_client.mirrors || __atomic_load_n(&wh_client.captures, __ATOMIC_RELAXED);
 }
 
 /*

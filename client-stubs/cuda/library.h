@@ -171,8 +171,8 @@ CUresult wh_refuse(const char *name);
  */
 uint64_t wh_library_stream(CUstream stream);
 /*
- * Does cuLaunchHostFunc() wait for its function, since the program has managed variables? No other
- * thread's call is sent meanwhile.
+ * May no other thread's call be sent while cuLaunchHostFunc() waits for its function? So it is while
+ * the program has managed variables, or captures something: then one call is sent at a time.
  */
 bool wh_library_waits(void);
 /* Is [p, p + n) in the data area, and thus the same memory in the worker? */

@@ -6,8 +6,8 @@
  * is asked before. Sizes and offsets are read when the stream is there, or at the call where the
  * stream was registered so.
  *
- * In a program with managed variables the call itself does the work, since no thread's call is sent
- * while a host function runs.
+ * In a program with managed variables, and while something is captured, the call itself does the
+ * work, since no thread's call may be sent while a host function runs.
  */
 #include "cufile_stub.h"
 
@@ -185,7 +185,8 @@ static CUresult prepare(const struct wh_transfer *t)
 	CUcontext popped;
 	CUresult res;
 
-	if (!t->on_device)
+	/* One that is idle stays where it is: an operation before this one may want it now. */
+	if (!t->on_device || wh_bounce_idle(t->ctx_id, WH_FOR_STREAM))
 		return CUDA_SUCCESS;
 	res = cuCtxPushCurrent(t->ctx);
 	if (res)
@@ -200,13 +201,18 @@ static CUresult prepare(const struct wh_transfer *t)
 /* As a host function would, the call waits for what is before it in the stream. */
 static CUfileError_t run_now(struct operation *o)
 {
-	CUresult res = cuStreamSynchronize(o->stream);
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUresult res;
 
-	if (res)
-		return wh_cufile_cuda(res);
-	run(&o->job);
-	free_operation(o);
-	return wh_cufile_error(CU_FILE_SUCCESS);
+	/* To wait for this stream, or to copy, ends no capture of another one. */
+	cuThreadExchangeStreamCaptureMode(&mode);
+	res = cuStreamSynchronize(o->stream);
+	if (!res) {
+		run(&o->job);
+		free_operation(o);
+	}
+	cuThreadExchangeStreamCaptureMode(&mode);
+	return wh_cufile_cuda(res);
 }
 
 static CUfileError_t launch(struct operation *o)

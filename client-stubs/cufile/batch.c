@@ -274,12 +274,14 @@ CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t batch_idp, unsigned nr,
 
 /* --- Status ------------------------------------------------------------------------ */
 
+#define LONGEST_S	(1L << 40)	/* a clock counts no time that is farther away */
+
 static struct timespec until(const struct timespec *timeout)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += timeout->tv_sec;
+	t.tv_sec += timeout->tv_sec < LONGEST_S ? timeout->tv_sec : LONGEST_S;
 	t.tv_nsec += timeout->tv_nsec;
 	if (t.tv_nsec >= 1000000000) {
 		t.tv_nsec -= 1000000000;

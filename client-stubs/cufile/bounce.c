@@ -143,6 +143,17 @@ void wh_bounce_put(struct wh_bounce *b)
 	pthread_mutex_unlock(&wh_cufile_lock);
 }
 
+bool wh_bounce_idle(unsigned long long ctx_id, enum wh_bounce_for use)
+{
+	const struct wh_bounce *b;
+
+	pthread_mutex_lock(&wh_cufile_lock);
+	for (b = idle; b && (b->ctx_id != ctx_id || b->use != use); b = b->next)
+		;
+	pthread_mutex_unlock(&wh_cufile_lock);
+	return b;
+}
+
 /* A context that has ended took its memory, streams and events along. */
 static void end(struct wh_bounce *b)
 {

@@ -60,7 +60,7 @@ static CUfileOpError add(struct buffer *b)
 
 	if (place_of(b->base))
 		return CU_FILE_MEMORY_ALREADY_REGISTERED;
-	if (b->length > most - registered)
+	if (registered > most || b->length > most - registered)
 		return CU_FILE_GPU_MEMORY_PINNING_FAILED;
 	registered += b->length;
 	b->next = buffers;

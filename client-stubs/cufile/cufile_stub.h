@@ -126,6 +126,8 @@ struct wh_bounce {
 CUresult wh_bounce_get(CUcontext ctx, unsigned long long ctx_id, enum wh_bounce_for use,
 		       struct wh_bounce **out);
 void wh_bounce_put(struct wh_bounce *b);
+/* Is a pair of this use idle, so that wh_bounce_get() of a stream has one? */
+bool wh_bounce_idle(unsigned long long ctx_id, enum wh_bounce_for use);
 /* Frees all that nobody uses. The caller does not hold the lock. */
 void wh_bounces_end(void);
 

@@ -35,6 +35,17 @@ __attribute__((constructor)) static void start(void)
 /* A child has no thread but its own. */
 WH_IN_CHILD(start_anew())
 
+/*
+ * What the program captures forbids this thread's calls nothing, and these end no capture. The mode
+ * is of a thread that may have begun before the driver has started, so each job asks for it.
+ */
+static void leave_captures_alone(void)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	cuThreadExchangeStreamCaptureMode(&mode);
+}
+
 static void *serve(void *arg)
 {
 	struct crew *c = arg;
@@ -52,6 +63,7 @@ static void *serve(void *arg)
 		if (!c->first)
 			c->last = &c->first;
 		pthread_mutex_unlock(&wh_cufile_lock);
+		leave_captures_alone();
 		job->run(job);
 		pthread_mutex_lock(&wh_cufile_lock);
 	}
