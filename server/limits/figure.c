@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "limits/memory.h"
+#include "state/devices.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -48,37 +49,56 @@ static void *load(struct wh_session *s)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* CUDA and NVML number devices differently; the bus says which is which. */
-static void find_devices(struct wh_session *s, struct wh_figure *f,
-			 int (*by_bus)(const char *, void **))
+/* How NVML finds a device. */
+struct finders {
+	int (*by_bus)(const char *, void **), (*by_uuid)(const char *, void **);
+};
+
+/*
+ * CUDA and NVML number devices differently; the bus says which is which. A MIG instance is known
+ * by its UUID: its bus is the GPU's, which tells who has no privileges nothing of processes.
+ */
+static bool find_device(struct wh_session *s, const struct finders *nvml, int d, void **out)
 {
-	char bus[32];
+	const char *list = getenv(WH_DEVICES_VARIABLE);
+	char bus[32], uuid[WH_UUID];
+
+	if (list && wh_uuid_of(list, wh_device_place(s->limits.page, (unsigned int)d), uuid) &&
+	    wh_is_instance(uuid))
+		return nvml->by_uuid && nvml->by_uuid(uuid, out) == NVML_OK;
+	return s->drv.cuDeviceGetPCIBusId(bus, sizeof(bus), d) == CUDA_SUCCESS &&
+	       nvml->by_bus(bus, out) == NVML_OK;
+}
+
+static void find_devices(struct wh_session *s, struct wh_figure *f, const struct finders *nvml)
+{
 	int d, n = 0;
 
 	if (!s->drv.cuDeviceGetCount || !s->drv.cuDeviceGetPCIBusId ||
 	    s->drv.cuDeviceGetCount(&n) != CUDA_SUCCESS)
 		return;
 	for (d = 0; d < n && d < WH_TENANT_DEVICES; d++)
-		if (s->drv.cuDeviceGetPCIBusId(bus, sizeof(bus), d) != CUDA_SUCCESS ||
-		    by_bus(bus, &f->device[d]) != NVML_OK)
+		if (!find_device(s, nvml, d, &f->device[d]))
 			f->device[d] = NULL;
 }
 
 struct wh_figure *wh_figure_open(struct wh_session *s)
 {
 	void *lib = load(s);
-	int (*init)(void), (*by_bus)(const char *, void **);
+	struct finders nvml;
 	struct wh_figure *f;
+	int (*init)(void);
 
 	if (!lib)
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	*(void **)&init = dlsym(lib, "nvmlInit_v2");
-	*(void **)&by_bus = dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2");
+	*(void **)&nvml.by_bus = dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2");
+	*(void **)&nvml.by_uuid = dlsym(lib, "nvmlDeviceGetHandleByUUID");
 	if (f)
 		*(void **)&f->processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
-	if (f && f->processes && init && by_bus && init() == NVML_OK) {
-		find_devices(s, f, by_bus);
+	if (f && f->processes && init && nvml.by_bus && init() == NVML_OK) {
+		find_devices(s, f, &nvml);
 		return f;
 	}
 	free(f);
