@@ -46,6 +46,23 @@ static void find_call(struct asker *a, const struct link_map *asker)
 			snprintf(a->call, sizeof(a->call), "%s()", at.dli_sname);
 }
 
+/* Our own export may be in between (cuda-api/watched.py): returns where the program called it. */
+static const void *outside(const void *caller)
+{
+	void *frames[FRAMES];
+	Dl_info own, at;
+	int i, n;
+
+	if (!dladdr(runtime_mark, &own) || !dladdr((const char *)caller - 1, &at) ||
+	    at.dli_fbase != own.dli_fbase)
+		return caller;
+	n = backtrace(frames, FRAMES);
+	for (i = 0; i < n; i++)
+		if (dladdr((char *)frames[i] - 1, &at) && at.dli_fbase != own.dli_fbase)
+			return frames[i];
+	return caller;
+}
+
 static bool find_asker(struct asker *a, const void *caller)
 {
 	struct link_map *map;
@@ -165,7 +182,7 @@ CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTable
 	if (!ppExportTable || !pExportTableId)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ppExportTable = NULL;
-	if (!find_asker(&a, __builtin_return_address(0)))
+	if (!find_asker(&a, outside(__builtin_return_address(0))))
 		return CUDA_ERROR_NOT_FOUND;
 	wh_log("%s: %s asks for the private table %02x%02x%02x%02x-…, there are none", a.file, a.call, id[0],
 	       id[1], id[2], id[3]);

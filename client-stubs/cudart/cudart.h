@@ -104,6 +104,8 @@ void rt_properties_forked(void);
 /* module.c */
 cudaError_t rt_kernel(const void *func, CUkernel *kernel);
 cudaError_t rt_function(const void *func, CUkernel *kernel);
+/* Returns the name under which the program has registered a kernel, or NULL. It loads nothing. */
+const char *rt_registered_name(const void *func);
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
 /* A reference to a texture, as the code of CUDA 11's compiler registers it. */
 struct rt_texture {

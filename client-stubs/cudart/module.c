@@ -352,6 +352,13 @@ cudaError_t rt_function(const void *func, CUkernel *kernel)
 	return rt_map_find(func) ? rt_kernel(func, kernel) : cudaErrorInvalidDeviceFunction;
 }
 
+const char *rt_registered_name(const void *func)
+{
+	const struct entity *e = rt_map_find(func);
+
+	return e && e->kind == ENTITY_KERNEL ? e->name : NULL;
+}
+
 /* Finds a registered variable on the thread's device. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size)
 {

@@ -14,12 +14,17 @@ bool rt_watched = true;
 static void (*_Atomic api_begin)(struct wh_api_call *c);
 static void (*_Atomic api_end)(struct wh_api_call *c);
 
-/* The watcher asks, in a launch: NULL if the launch will fail, too. */
+/*
+ * The watcher asks, in a launch: NULL if the launch will fail, too. To load the kernel is the
+ * launch's own work, of which the watcher is told. One without a registration is loaded already.
+ */
 const char *rt_kernel_name(const void *func)
 {
-	const char *name = NULL;
+	const char *name = rt_registered_name(func);
 	CUkernel kernel;
 
+	if (name)
+		return name;
 	if (rt_enter() || rt_function(func, &kernel) || DRV(cuKernelGetName(&name, kernel)))
 		return NULL;
 	return name;

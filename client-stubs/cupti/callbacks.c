@@ -201,6 +201,7 @@ static void stay(void)
 void cu_watch(void)
 {
 	static pthread_once_t stays = PTHREAD_ONCE_INIT;
+	static bool was;
 	bool on;
 
 	pthread_once(&stays, stay);
@@ -208,6 +209,10 @@ void cu_watch(void)
 	on = cu_profiling() || cu_wants_any(CUPTI_CB_DOMAIN_DRIVER_API) ||
 	     cu_wants_any(CUPTI_CB_DOMAIN_RUNTIME_API) || cu_wants_any(CUPTI_CB_DOMAIN_RESOURCE) ||
 	     cu_wants_any(CUPTI_CB_DOMAIN_SYNCHRONIZE);
+	/* Handles of what ended unwatched may stand for others now. */
+	if (on && !was)
+		cu_kernels_forget();
+	was = on;
 	wh_watch(on ? &watcher : NULL);
 	pthread_mutex_unlock(&watching);
 }
