@@ -27,6 +27,7 @@ struct sgpu_kernel_node {
 	const void *handle;	/* the CUfunction or CUkernel that the caller gave */
 	bool by_kernel;		/* the caller gave it as `kern` */
 	struct sgpu_launch launch;
+	uint64_t func_id;	/* of launch.func, whose slot another function may get */
 	void **args;		/* one block: addresses first, then the bytes */
 	char *bytes;
 	CUlaunchAttributeValue *attr;	/* indexed by attribute; NULL: none was set */

@@ -53,6 +53,7 @@ CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
 	if (rc)
 		return rc;
 	f = k.launch.func->ptx;
+	k.func_id = k.launch.func->obj.id;
 	k.args = malloc(f->nparams * sizeof(*k.args) + f->param_bytes + 1);
 	if (!k.args)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -47,12 +47,17 @@ static CUresult run_free(uint64_t addr)
 	return sgpu_mem_release(addr, 1u << SGPU_MEM_POOL);
 }
 
+/* The function's module may have been unloaded since the node was made. */
+static bool has_function(const struct sgpu_kernel_node *k)
+{
+	return sgpu_obj_get(SGPU_FUNC, k->launch.func) && k->launch.func->obj.id == k->func_id;
+}
+
 static CUresult run_kernel(struct sgpu_node *n)
 {
 	struct sgpu_kernel_node *k = &n->kernel;
 
-	/* The function's module may have been unloaded since the node was made. */
-	if (!sgpu_obj_get(SGPU_FUNC, k->launch.func))
+	if (!has_function(k))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return sgpu_launch_run(n->ctx, &k->launch, k->bytes);
 }
@@ -165,8 +170,7 @@ static CUresult check_node(const struct sgpu_node *n, bool *sure)
 {
 	switch (n->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return sgpu_obj_get(SGPU_FUNC, n->kernel.launch.func) ? CUDA_SUCCESS :
-									CUDA_ERROR_INVALID_HANDLE;
+		return has_function(&n->kernel) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		return sgpu_copy_box(&n->copy, false);
 	case CU_GRAPH_NODE_TYPE_MEMSET:

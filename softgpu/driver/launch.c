@@ -379,7 +379,7 @@ static CUresult submit(struct sgpu_stream *s, struct sgpu_ctx *ctx, const struct
 	struct exec_fault fault = { 0 };
 	struct sgpu_seen seen = { 0 };
 	struct queued *q;
-	uint64_t ticket;
+	uint64_t ticket, id = l->func->obj.id;
 
 	if (exec_check(checker, &e, &fault) != EXEC_OK) {
 		sgpu_log("launch refused: %s", fault.msg);
@@ -390,7 +390,7 @@ static CUresult submit(struct sgpu_stream *s, struct sgpu_ctx *ctx, const struct
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	q->ctx = ctx;
 	q->ctx_id = ctx->obj.id;
-	q->func_id = l->func->obj.id;
+	q->func_id = id;
 	q->l = *l;
 	q->l.params = q->l.extra = NULL;
 	memcpy(q->bytes, bytes, n);
@@ -401,7 +401,9 @@ static CUresult submit(struct sgpu_stream *s, struct sgpu_ctx *ctx, const struct
 	q->l.seen = &seen;
 	ticket = sgpu_task_submit(s, &q->work);
 	sgpu_queue_wait(ticket);
-	sgpu_watch_tell(&seen);
+	/* The kernel's name ends with its module, which others could unload while this waited. */
+	if (sgpu_obj_get(SGPU_FUNC, l->func) && l->func->obj.id == id)
+		sgpu_watch_tell(&seen);
 	return CUDA_SUCCESS;
 }
 

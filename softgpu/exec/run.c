@@ -469,7 +469,8 @@ static enum exec_status count_clusters(struct exec_machine *m, uint64_t *cluster
 		return refuse(m, EXEC_BAD_LAUNCH, "too many blocks");
 	n *= l->grid[2];
 	present = l->cooperative ? n : m->ncluster;
-	if (present > 1 && present * m->nwarps > MAX_PRESENT_BYTES /
+	/* The product could overflow. */
+	if (present > 1 && present > MAX_PRESENT_BYTES / m->nwarps /
 	    (m->regs_size + 32ull * m->local_size + m->shared_size + 1024))
 		return refuse(m, EXEC_BAD_LAUNCH, "too much memory for blocks that are there at once");
 	*clusters = n / m->ncluster;

@@ -10,9 +10,10 @@ static struct insn *cur(struct ptx_ctx *c)
 	return &VEC_AT(&c->code, struct insn, insn_last(c));
 }
 
+/* An attribute holds a space plus one; 0: there is none (form.c). */
 static enum mem_space mbar_space(const struct attr *at)
 {
-	return at->space ? SP_SHARED : SP_GENERIC;
+	return at->space ? at->space - 1 : SP_GENERIC;
 }
 
 /* Which change of an mbarrier the words of an opcode are. */

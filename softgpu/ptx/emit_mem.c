@@ -100,6 +100,8 @@ static struct address addr_prepare(struct ptx_ctx *c, struct opnd *o,
 
 	if (o->kind != O_ADDR)
 		bad_operand(c, "an address in brackets is needed");
+	if (o->vec)
+		bad_operand(c, "coordinates where none belong");
 	if (o->base == O_REG) {
 		if (o->rc != RC_64 &&
 		    (o->rc != RC_32 || sp == SP_GENERIC || sp == SP_GLOBAL))

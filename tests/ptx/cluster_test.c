@@ -224,6 +224,12 @@ static void windows(void)
 		TAIL, 2, 16, 2) == EXEC_OK && out[0][0] == 0 && out[1][0] == 101 &&
 	   out[16][0] == 100 && out[17][0] == 1,
 	   "lanes_of_one_store_go_to_different_blocks");
+	ok(body(HEAD "mbarrier.init.shared.b64 [s+32], 1;\n" SYNC
+		"xor.b32 %v3, %r, 1;\nmapa.shared::cluster.u32 %v4, %a, %v3;\n"
+		"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%v4+32];\nmore:\n"
+		"mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p0, [s+32], 0;\n"
+		"@!%p0 bra more;\nst.global.u32 [%o], 1;\n" SYNC TAIL, 2, 1, 2) == EXEC_OK &&
+	   out[0][0] == 1 && out[1][0] == 1, "an_mbarrier_of_another_block_takes_an_arrival");
 	ok(body(HEAD "mov.u64 %x1, s;\ncvta.shared::cluster.u64 %x1, %x1;\nmapa.u64 %x2, %x1, %r;\n"
 		"sub.u64 %x3, %x2, %x1;\nst.global.u64 [%o], %x3;\n"
 		"cvta.to.shared.u64 %x2, %x2;\nsub.u64 %x3, %x2, s;\nst.global.u64 [%o+8], %x3;\n"
