@@ -171,8 +171,8 @@ CUresult wh_refuse(const char *name);
  */
 uint64_t wh_library_stream(CUstream stream);
 /*
- * May no other thread's call be sent while cuLaunchHostFunc() waits for its function? So it is while
- * the program has managed variables, or captures something: then one call is sent at a time.
+ * May no other thread's call be sent while cuLaunchHostFunc() waits for its function? So it is in a
+ * program that has managed variables, or captures something: one call is sent at a time then.
  */
 bool wh_library_waits(void);
 /* Is [p, p + n) in the data area, and thus the same memory in the worker? */
