@@ -29,6 +29,7 @@
 #include "tenant/tenant.h"
 
 #define LOOK_MS	50	/* between two looks whether a worker lives */
+#define GRACE_NS	5000000000ull	/* for a worker that has nothing to do but answer */
 
 static struct {
 	CUresult (*init)(unsigned int flags);
@@ -47,7 +48,7 @@ struct job {
 	unsigned int n;
 	uint32_t order[WH_TENANT_WORKERS];	/* the last one of each; 0: none */
 	/* it had moved its memory out when it was told to come back */
-	bool was_out[WH_TENANT_WORKERS];
+	bool was_out[WH_TENANT_WORKERS], comes[WH_TENANT_WORKERS];
 	unsigned int by_driver;			/* so many workers' memory the driver has taken */
 	/* of a move: both devices change places. `place' is a file, for whoever comes after this */
 	uint8_t *place;
@@ -259,19 +260,47 @@ static enum wh_paging await_order(struct job *j, unsigned int i, bool limited)
 	return WH_PAGING_DONE;
 }
 
+static bool is_out(const struct job *j, unsigned int i)
+{
+	const struct wh_worker_usage *u = usage_of(j, i);
+	uint64_t paged = 0;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		paged |= __atomic_load_n(&u->device[d].paged, __ATOMIC_RELAXED);
+	return paged;
+}
+
 /* Has the worker moved its memory out, or is it about to? One of the driver's has not. */
 static bool may_be_out(const struct job *j, unsigned int i)
 {
 	const struct wh_worker_usage *u = usage_of(j, i);
 	uint32_t order = __atomic_load_n(&u->order, __ATOMIC_ACQUIRE);
 	uint32_t obeyed = __atomic_load_n(&u->obeyed, __ATOMIC_ACQUIRE);
-	uint64_t paged = 0;
-	unsigned int d;
 
-	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		paged |= __atomic_load_n(&u->device[d].paged, __ATOMIC_RELAXED);
-	return paged || (WH_PAGE_STATE(order) == WH_PAGE_OUT &&
-			 obeyed != (WH_PAGE_NUMBER(order) | WH_PAGING_UNABLE));
+	/* Who gave an order back may have ended before the answer (suspend.c: lost()). */
+	if (WH_PAGE_STATE(order) == WH_PAGE_IN &&
+	    obeyed != (WH_PAGE_NUMBER(order) | WH_PAGING_DONE))
+		return true;
+	return is_out(j, i) || (WH_PAGE_STATE(order) == WH_PAGE_OUT &&
+				obeyed != (WH_PAGE_NUMBER(order) | WH_PAGING_UNABLE));
+}
+
+/*
+ * Gives the order to come back. Returns whether there may be something to come: a worker that has
+ * not begun with the order before sees this one first, and moves nothing (limits/paging.c). It may
+ * be stuck in the driver behind its client's work for any time.
+ */
+static bool call_back(struct job *j, unsigned int i)
+{
+	const struct wh_worker_usage *u = usage_of(j, i);
+	uint32_t before = __atomic_load_n(&u->order, __ATOMIC_ACQUIRE), obeyed;
+
+	give_order(j, i, WH_PAGE_IN);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	obeyed = __atomic_load_n(&u->obeyed, __ATOMIC_ACQUIRE);
+	return WH_PAGE_STATE(before) != WH_PAGE_OUT || is_out(j, i) ||
+	       WH_PAGE_NUMBER(obeyed) == WH_PAGE_NUMBER(before);
 }
 
 /* All workers do it at the same time. */
@@ -281,29 +310,32 @@ static bool page_in(struct job *j)
 	bool good = true;
 	unsigned int i;
 
+	j->until_ns = now_ns() + GRACE_NS;
 	for (i = 0; i < j->n; i++) {
 		j->order[i] = 0;
 		j->was_out[i] = may_be_out(j, i);
-		if (j->was_out[i])
-			give_order(j, i, WH_PAGE_IN);
+		j->comes[i] = j->was_out[i] && call_back(j, i);
 	}
 	for (i = 0; i < j->n; i++) {
-		how = await_order(j, i, false);
-		if (how != WH_PAGING_DONE)
+		how = await_order(j, i, !j->comes[i]);
+		if (how != WH_PAGING_DONE && j->comes[i])
 			good = failed(j, i, "cuMemCreate", how == WH_PAGING_FULL ? CUDA_ERROR_OUT_OF_MEMORY :
 									CUDA_ERROR_UNKNOWN);
 	}
 	return good;
 }
 
-/* The opposite, for those that came back in vain. */
+/*
+ * The opposite, for those that came back in vain. What the driver has taken since is away, and a
+ * worker whose driver is locked would wait for it, and never answer.
+ */
 static void page_out_again(struct job *j)
 {
 	unsigned int i;
 
 	for (i = 0; i < j->n; i++) {
 		j->order[i] = 0;
-		if (j->was_out[i])
+		if (j->was_out[i] && state_of(j, i) == CU_PROCESS_STATE_RUNNING)
 			give_order(j, i, WH_PAGE_OUT);
 	}
 	for (i = 0; i < j->n; i++)
@@ -412,6 +444,9 @@ static bool move_out(struct job *j)
 	bool good = true;
 	unsigned int i;
 
+	/* To come to rest may have taken all the time; the driver's lock has this second, too. */
+	if (ms_left(j) < 1000)
+		j->until_ns = now_ns() + 1000000000ull;
 	for (i = 0; i < j->n; i++)
 		give_order(j, i, WH_PAGE_OUT);
 	for (i = 0; good && i < j->n; i++) {
@@ -499,13 +534,14 @@ static bool has_room(struct job *j)
 	uint64_t need[WH_TENANT_DEVICES] = { 0 };
 	const struct wh_worker_usage *u;
 	unsigned int i, d;
+	bool taken;
 
 	for (i = 0; i < j->n; i++) {
 		u = &j->usage->worker[j->worker[i].account];
-		if (state_of(j, i) != CU_PROCESS_STATE_CHECKPOINTED)
-			continue;
+		taken = state_of(j, i) == CU_PROCESS_STATE_CHECKPOINTED;
 		for (d = 0; d < WH_TENANT_DEVICES; d++)
-			need[d] += __atomic_load_n(&u->device[d].memory, __ATOMIC_RELAXED);
+			need[d] += __atomic_load_n(taken ? &u->device[d].memory :
+						   &u->device[d].paged, __ATOMIC_RELAXED);
 	}
 	if (wh_device_room(j->o, need, j->r->text, sizeof(j->r->text)))
 		return true;

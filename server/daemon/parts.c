@@ -264,20 +264,22 @@ static uint64_t most_of(const struct wh_tenant *t, unsigned int device)
 
 /*
  * While a tenant is suspended, its workers hold in memory of the host what they hold of devices at
- * other times. What they have charged is their own word, so its quota is the most.
+ * other times. What they have charged is their own word, so its quota is the most. The memory that
+ * they move it to themselves stays theirs (limits/paging.c), whatever they have charged since.
  */
 static uint64_t from_devices(const struct wh_tenant *t)
 {
 	uint64_t sum = 0, charged, most;
+	bool was_parked = t->workers && t->room.parkings;
 	unsigned int d, place;
 
-	for (d = 0; t->suspend.state != WH_RUNS && d < WH_TENANT_DEVICES; d++) {
+	for (d = 0; (t->suspend.state != WH_RUNS || was_parked) && d < WH_TENANT_DEVICES; d++) {
 		place = wh_device_place(t->file.limits, d);
 		if (place >= wh_server.devices)
 			continue;
 		charged = wh_tenant_memory(t->file.usage, d);
 		most = most_of(t, place);
-		sum += charged < most ? charged : most;
+		sum += charged < most && !was_parked ? charged : most;
 	}
 	return sum;
 }

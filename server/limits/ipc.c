@@ -164,7 +164,8 @@ bool wh_ipc_taken(const struct wh_ipc_handle *h, uint32_t kind)
  */
 static void end_export(struct wh_session *s, struct wh_shared *e)
 {
-	if (e->kind == WH_SHARED_ALLOCATION || e->kind == WH_SHARED_POOL)
+	if (e->kind == WH_SHARED_ALLOCATION || e->kind == WH_SHARED_POOL ||
+	    e->kind == WH_SHARED_PAGED)
 		wh_ipc_files_withdraw(e->id);
 	__atomic_store_n(&e->gone, 1, __ATOMIC_SEQ_CST);
 	if (!(e->openers & wh_tenant_living(s->limits.usage)))
@@ -562,8 +563,9 @@ void wh_ipc_settle(struct wh_session *s, struct wh_shared *e, uint64_t object, b
 {
 	if (!wh_ipc_lock(s))
 		return;
+	/* A mapping ends with its context (limits/paged.c); the others' objects belong to none. */
 	if (good)
-		wh_ipc_note_import(s, object, 0, e);
+		wh_ipc_note_import(s, object, e->kind == WH_SHARED_PAGED ? wh_self.ctx : 0, e);
 	else if (!had)
 		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->account),
 				   __ATOMIC_SEQ_CST);

@@ -236,7 +236,7 @@ static CUresult await_context(struct wh_paged *p, CUcontext ctx)
 }
 
 /* Nothing of the range is in use. */
-static CUresult end(struct wh_paged *p, uint64_t addr)
+CUresult wh_paged_end(struct wh_paged *p, uint64_t addr)
 {
 	struct wh_paged_range r, *at;
 	CUresult res = CUDA_SUCCESS;
@@ -269,7 +269,7 @@ CUresult wh_paged_give(struct wh_session *s, uint64_t addr)
 	if (!ctx)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = await_context(p, ctx);
-	return res == CUDA_SUCCESS ? end(p, addr) : res;
+	return res == CUDA_SUCCESS ? wh_paged_end(p, addr) : res;
 }
 
 void wh_paged_context_gone(struct wh_session *s, uint64_t ctx)
@@ -280,7 +280,7 @@ void wh_paged_context_gone(struct wh_session *s, uint64_t ctx)
 	if (!p)
 		return;
 	while (i < p->n)
-		if (p->range[i].ctx != ctx || end(p, p->range[i].addr) != CUDA_SUCCESS)
+		if (p->range[i].ctx != ctx || wh_paged_end(p, p->range[i].addr) != CUDA_SUCCESS)
 			i++;
 	/* What was pinned in a context may be no more; to pin it again finds out. */
 	for (parts = 0; parts < p->parts; parts++)
@@ -336,16 +336,34 @@ static CUresult exchange(struct wh_paged *p, struct wh_paged_range *r,
 	return CUDA_SUCCESS;
 }
 
+/* Work of any context may use the range: others' devices have access to it. */
+static CUresult await_all(struct wh_session *s)
+{
+	const struct wh_handle *e = s->handles.entry;
+	CUresult res = CUDA_SUCCESS;
+	uint32_t i;
+
+	for (i = 1; res == CUDA_SUCCESS && i < s->handles.used; i++) {
+		if (e[i].real && e[i].type == WH_H_CUcontext)
+			res = await_context(s->limits.paged, e[i].real);
+		/* The handle of a primary context outlives it. */
+		if (res == CUDA_ERROR_CONTEXT_IS_DESTROYED || res == CUDA_ERROR_INVALID_CONTEXT)
+			res = CUDA_SUCCESS;
+	}
+	return res;
+}
+
 /* Memory can be handed out if it was made for that, which few is. */
-static CUresult make_shareable(struct wh_paged *p, struct wh_paged_range *r)
+static CUresult make_shareable(struct wh_session *s, struct wh_paged_range *r)
 {
 	CUmemAllocationProp prop = memory_of(r->device, true);
 	CUmemGenericAllocationHandle handle;
+	struct wh_paged *p = s->limits.paged;
 	CUresult res;
 
 	if (r->shared)
 		return CUDA_SUCCESS;
-	res = await_context(p, r->real);
+	res = await_all(s);
 	if (res == CUDA_SUCCESS)
 		res = p->real.cuMemCreate(&handle, r->size, &prop, 0);
 	/* It can run again when somebody has made room. */
@@ -368,7 +386,7 @@ CUresult wh_paged_export(struct wh_session *s, uint64_t addr, int *fd)
 
 	pthread_mutex_lock(&p->lock);
 	r = wh_paged_find(p, addr);
-	res = r ? make_shareable(p, r) : CUDA_ERROR_INVALID_VALUE;
+	res = r ? make_shareable(s, r) : CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS)
 		res = p->real.cuMemExportToShareableHandle(fd, r->handle,
 				CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);

@@ -36,6 +36,7 @@ struct wh_paged_range {
 	uint64_t ctx;			/* the same in the client's world */
 	uint64_t id;			/* never used twice */
 	int device;
+	uint64_t host;			/* where in the host's memory it is while it is away */
 	bool away;			/* its memory is in the host */
 	bool shared;			/* others may have it open: it stays on the device */
 	bool foreign;			/* it is another worker's, opened here */
@@ -72,6 +73,8 @@ bool wh_paged_overlaps(struct wh_paged *p, uint64_t addr, uint64_t size);
 CUresult wh_paged_take(struct wh_session *s, CUdeviceptr *out, uint64_t bytes);
 /* Waits for the work of its context, and frees the range at this address. */
 CUresult wh_paged_give(struct wh_session *s, uint64_t addr);
+/* The same, where nothing uses the range any more. */
+CUresult wh_paged_end(struct wh_paged *p, uint64_t addr);
 /* Gives a range memory of its device at its address. CUDA_ERROR_OUT_OF_MEMORY: there is no room. */
 CUresult wh_paged_fill(struct wh_paged *p, struct wh_paged_range *r);
 /* Takes the memory from a range, which keeps its address. */

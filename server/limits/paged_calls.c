@@ -101,7 +101,7 @@ static CUresult free_in_order(CUdeviceptr addr, CUstream stream)
 	if (r.foreign || r.addr != addr)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = paged()->real.cuStreamSynchronize(stream);
-	return res == CUDA_SUCCESS ? wh_paged_give(session, addr) : res;
+	return res == CUDA_SUCCESS ? wh_paged_end(paged(), addr) : res;
 }
 
 /* --- Questions ----------------------------------------------------------------------------- */

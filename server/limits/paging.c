@@ -124,6 +124,19 @@ static enum wh_paging settle_primary(struct wh_session *s, CUdevice device, uint
 	return how;
 }
 
+/* An answer that is the context's own error says nothing of captures. */
+static bool is_captured(const struct wh_driver *real, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult res;
+
+	if (!real->cuStreamIsCapturing)
+		return false;
+	res = real->cuStreamIsCapturing(stream, &status);
+	return res == CUDA_SUCCESS ? status != CU_STREAM_CAPTURE_STATUS_NONE :
+				     res == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
 /*
  * Does the program capture? A context's event would end that. All streams that can be captured are
  * the program's own.
@@ -140,7 +153,7 @@ static bool captures(struct wh_session *s)
 		owner = &e[e[i].owner];
 		if (owner->type == WH_H_CUcontext)
 			s->limits.paged->real.cuCtxSetCurrent(owner->real);
-		yes = wh_capture_of(s, e[i].real) != WH_CAPTURE_NONE;
+		yes = is_captured(&s->limits.paged->real, e[i].real);
 	}
 	return yes;
 }
@@ -209,7 +222,7 @@ static char *part(struct wh_paged *p, size_t i)
 struct way {
 	struct wh_paged *p;
 	bool out;
-	uint64_t at;		/* the next byte of the host's memory */
+	uint64_t at;		/* so many bytes so far; on the way out, the next one's place */
 	CUcontext ctx;		/* whose stream that is; NULL: there is none */
 	CUstream stream;
 };
@@ -242,17 +255,22 @@ static CUresult enter(struct way *w, CUcontext ctx)
 	return res;
 }
 
-/* While one part is on its way, the next one is pinned. */
-static CUresult copy(struct way *w, const struct wh_paged_range *r)
+/*
+ * While one part is on its way, the next one is pinned. Not all that was copied need be away: each
+ * range knows its place.
+ */
+static CUresult copy(struct way *w, struct wh_paged_range *r)
 {
 	CUresult res = enter(w, r->real);
 	uint64_t done, n, in;
 	char *host;
 
+	if (w->out)
+		r->host = w->at;
 	for (done = 0; res == CUDA_SUCCESS && done < r->size; done += n, w->at += n) {
-		in = w->at % WH_PAGED_PART;
+		in = (r->host + done) % WH_PAGED_PART;
 		n = WH_PAGED_PART - in < r->size - done ? WH_PAGED_PART - in : r->size - done;
-		host = part(w->p, w->at / WH_PAGED_PART);
+		host = part(w->p, (r->host + done) / WH_PAGED_PART);
 		if (!host)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		res = w->out ? w->p->real.cuMemcpyDtoHAsync_v2(host + in, r->addr + done, n,
@@ -350,6 +368,10 @@ static enum wh_paging go_out(struct wh_session *s, uint32_t order)
 	if (how != WH_PAGING_DONE)
 		return how;
 	say(s, order, WH_PAGING_MOVES);
+	/* Who gave the next order before seeing this does not wait for it (daemon/checkpoint.c). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (is_over(s, order))
+		return WH_PAGING_BUSY;
 	trim_pools(s);
 	began = wh_now_ns();
 	res = copy_all(s->limits.paged, true, &bytes);

@@ -6,6 +6,7 @@
  *   check        prints "good" if all of it has these values, and adds one to each
  *   small=MIB    allocates so much in parts of 1 MiB
  *   capture      begins to capture a stream; `captured' ends that, and runs what was captured
+ *   exports=N    allocates, exports and frees 16 MiB, N times
  *   export=FILE  writes the handle of the first part; open=FILE opens one and prints a word of it,
  *                twice, writes it and closes it
  *   context      makes a context with 8 MiB of memory, and ends it
@@ -226,6 +227,23 @@ static void export(const char *file)
 	say("export", res);
 }
 
+/* Each allocation is gone before the next one is made. */
+static void exports(int n)
+{
+	CUresult res = CUDA_SUCCESS;
+	CUipcMemHandle h;
+	CUdeviceptr p;
+
+	while (n-- && res == CUDA_SUCCESS) {
+		res = cuMemAlloc(&p, 16u << 20);
+		if (res == CUDA_SUCCESS)
+			res = cuIpcGetMemHandle(&h, p);
+		if (res == CUDA_SUCCESS)
+			res = cuMemFree(p);
+	}
+	say("exports", res);
+}
+
 static void open_handle(const char *file)
 {
 	CUdeviceptr p, second;
@@ -293,6 +311,8 @@ static void act(const char *word)
 		capture(!strcmp(word, "capture"));
 	else if (!strncmp(word, "export=", 7))
 		export(text + 1);
+	else if (!strncmp(word, "exports=", 8))
+		exports((int)n);
 	else if (!strncmp(word, "open=", 5))
 		open_handle(text + 1);
 	else if (!strcmp(word, "context"))
