@@ -4,9 +4,9 @@
 # and libraries, into FOLDER (by default build/torch), from the machine's own mirror of Debian. It
 # has PTX, so softgpu runs its kernels. FOLDER/python3 is its Python; root alone can run it. That is
 # for a machine that is no Debian 13; there, `apt-get install python3-torch-cuda` is enough. It needs
-# 3 GB and some minutes, so no other target runs it:
+# 3 GB and some minutes, so no target of make runs it. Then there is
 #
-#	WH_PYTHON=$PWD/build/torch/python3 prove build/tests/clients/train.t
+#	prove build/tests/clients/train.t
 set -eu
 
 suite=trixie

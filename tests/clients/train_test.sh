@@ -3,13 +3,14 @@
 # The test promises that a stock PyTorch trains a tiny GPT-2 over softgpu under `wormhole run`, with
 # the CPU's losses, and that what it does by cuSOLVER, cuBLAS, cuSPARSE and cuDNN agrees with the
 # CPU, over softgpu's stand-ins. WH_PYTHON names the python3 whose PyTorch has PTX, as Debian 13's
-# python3-torch-cuda has (tools/get-torch.sh) and the wheels of PyPI have not.
+# python3-torch-cuda has and the wheels of PyPI have not; else it is that of tools/get-torch.sh.
 case ${WH_TOP:=@TOP@} in @*) WH_TOP=$(cd "$(dirname "$0")/../.." && pwd) ;; esac
 case ${WH_BUILD:=@BUILD@} in @*) WH_BUILD=$WH_TOP/build ;; esac
 export WH_TOP WH_BUILD
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"
-python=${WH_PYTHON:-python3}
+torch=$WH_BUILD/torch/python3
+python=${WH_PYTHON:-$([ -x "$torch" ] && echo "$torch" || echo python3)}
 wormhole=$WH_BUILD/host/wormhole
 program=$WH_TOP/examples/train_tiny.py
 libraries=$WH_TOP/tests/clients/torch_libraries.py
