@@ -117,20 +117,6 @@ static void sums(void)
 	dev_free(out);
 }
 
-static char *slurp(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char *p = calloc(1, 1 << 20);
-	size_t n = f && p ? fread(p, 1, (1 << 20) - 1, f) : 0;
-
-	if (f)
-		fclose(f);
-	if (n)
-		return p;
-	free(p);
-	return NULL;
-}
-
 static void of_nvcc(const char *argv0)
 {
 	const char *end = strrchr(argv0, '/');

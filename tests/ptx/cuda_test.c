@@ -616,20 +616,6 @@ static void run_all(void)
 	shape();
 }
 
-static char *slurp(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char *p = calloc(1, 4 << 20);
-
-	if (!f || !p || !fread(p, 1, (4 << 20) - 1, f)) {
-		free(p);
-		p = NULL;
-	}
-	if (f)
-		fclose(f);
-	return p;
-}
-
 static void run_variant(const char *dir, const char *name, int isa)
 {
 	char path[512], what[100], *text;

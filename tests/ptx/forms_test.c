@@ -19,18 +19,6 @@ static char *forms_text(void)
 	return text;
 }
 
-static char *slurp(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char *p = calloc(1, 1 << 20);
-	size_t n = f ? fread(p, 1, (1 << 20) - 1, f) : 0;
-
-	if (f)
-		fclose(f);
-	p[n] = 0;
-	return p;
-}
-
 /* Shows where both texts differ first, for the diagnostics. */
 static void show_difference(const char *doc, const char *forms)
 {
@@ -58,7 +46,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(path, sizeof(path), "%s/softgpu/ptx/FORMS.md", top ? top : TOP);
 	doc = slurp(path);
-	at = strstr(doc, "```text\n");
+	at = doc ? strstr(doc, "```text\n") : NULL;
 	end = at ? strstr(at + 8, "```") : NULL;
 	ok(at && end && (size_t)(end - at - 8) == strlen(forms) &&
 	   !strncmp(at + 8, forms, strlen(forms)),

@@ -556,3 +556,17 @@ bool op_matches(const char *insn, const char *sig, ref_fn *ref,
 	ptx_force_isa(-1);
 	return good;
 }
+
+char *slurp(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *p = calloc(1, 4 << 20);
+
+	if (!f || !p || !fread(p, 1, (4 << 20) - 1, f)) {
+		free(p);
+		p = NULL;
+	}
+	if (f)
+		fclose(f);
+	return p;
+}

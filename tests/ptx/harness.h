@@ -140,4 +140,7 @@ static inline void check_f64(const char *insn, const char *sig, ref_fn *ref,
 	ok(op_matches(insn, sig, ref, NULL, 8, ulp), insn);
 }
 
+/* Returns the text of a file of less than 4 MiB, to be freed, or NULL. */
+char *slurp(const char *path);
+
 #endif

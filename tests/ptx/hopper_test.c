@@ -18,20 +18,6 @@
 
 static struct ptx_module *mod;
 
-static char *slurp(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char *p = calloc(1, 4 << 20);
-
-	if (!f || !p || !fread(p, 1, (4 << 20) - 1, f)) {
-		free(p);
-		p = NULL;
-	}
-	if (f)
-		fclose(f);
-	return p;
-}
-
 /* A map of rows of f16. */
 static struct exec_tensormap map_of(const void *p, uint32_t rows, uint32_t columns,
 				    uint32_t box_rows, uint32_t box_columns, int swizzle)
