@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-#define ST	EXPORT cudnnStatus_t
-#define OK	CUDNN_STATUS_SUCCESS
-#define NONE	CUDNN_STATUS_BAD_PARAM_NULL_POINTER
-#define LACKS	CUDNN_STATUS_NOT_SUPPORTED
-#define MISMATCH CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH
-
-#define TENSOR	const cudnnTensorDescriptor_t
 #define FILTER	const cudnnFilterDescriptor_t
 #define CONV	const cudnnConvolutionDescriptor_t
 
@@ -26,6 +19,7 @@ struct convolution {
 	struct image_args x, f, y;
 	struct window_args w;
 	enum dnn_type t;
+	union scalar alpha, beta;
 };
 
 /* Sums are in f32, or in f64 for elements of that. Half alone would be less precise. */
@@ -191,26 +185,36 @@ ST cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t h, TENSOR x, cons
 
 /* --- The convolutions. Every algorithm that a program names has the same result. --- */
 
+static cudnnStatus_t begin(cudnnHandle_t h, TENSOR x, const void *x_at, FILTER f, const void *f_at,
+			   CONV d, TENSOR y, const void *y_at, const void *alpha, const void *beta,
+			   struct convolution *c)
+{
+	cudnnStatus_t st = dnn_enter(h);
+
+	if (!st)
+		st = look(x, x_at, f, f_at, d, y, y_at, c);
+	if (st)
+		return st;
+	if (!alpha || !beta)
+		return NONE;
+	c->alpha = dnn_scalar(c->t, alpha);
+	c->beta = dnn_scalar(c->t, beta);
+	return OK;
+}
+
 ST cudnnConvolutionForward(cudnnHandle_t h, const void *alpha, TENSOR x, const void *x_at, FILTER f,
 			   const void *f_at, CONV d, cudnnConvolutionFwdAlgo_t algorithm,
 				   void *work,
 			   size_t size, const void *beta, TENSOR y, void *y_at)
 {
 	struct convolution c;
-	union scalar a, b;
-	cudnnStatus_t st = dnn_enter(h);
+	cudnnStatus_t st = begin(h, x, x_at, f, f_at, d, y, y_at, alpha, beta, &c);
 
 	(void)algorithm; (void)work; (void)size;
-	if (!st)
-		st = look(x, x_at, f, f_at, d, y, y_at, &c);
 	if (st)
 		return st;
-	if (!alpha || !beta)
-		return NONE;
-	a = dnn_scalar(c.t, alpha);
-	b = dnn_scalar(c.t, beta);
 	return dnn_launch(h, &convolve_kernel[c.t], places(&c.y),
-			  (void *[]){ &c.x, &c.f, &c.w, &c.y, &a, &b });
+			  (void *[]){ &c.x, &c.f, &c.w, &c.y, &c.alpha, &c.beta });
 }
 
 ST cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha, FILTER f, const void *f_at,
@@ -219,20 +223,13 @@ ST cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha, FILTER f, co
 				const void *beta, TENSOR x, void *x_at)
 {
 	struct convolution c;
-	union scalar a, b;
-	cudnnStatus_t st = dnn_enter(h);
+	cudnnStatus_t st = begin(h, x, x_at, f, f_at, d, y, y_at, alpha, beta, &c);
 
 	(void)algorithm; (void)work; (void)size;
-	if (!st)
-		st = look(x, x_at, f, f_at, d, y, y_at, &c);
 	if (st)
 		return st;
-	if (!alpha || !beta)
-		return NONE;
-	a = dnn_scalar(c.t, alpha);
-	b = dnn_scalar(c.t, beta);
 	return dnn_launch(h, &convolve_data_kernel[c.t], places(&c.x),
-			  (void *[]){ &c.f, &c.y, &c.w, &c.x, &a, &b });
+			  (void *[]){ &c.f, &c.y, &c.w, &c.x, &c.alpha, &c.beta });
 }
 
 ST cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha, TENSOR x, const void *x_at,
@@ -242,20 +239,13 @@ ST cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha, TENSOR x, 
 				  const void *beta, FILTER f, void *f_at)
 {
 	struct convolution c;
-	union scalar a, b;
-	cudnnStatus_t st = dnn_enter(h);
+	cudnnStatus_t st = begin(h, x, x_at, f, f_at, d, y, y_at, alpha, beta, &c);
 
 	(void)algorithm; (void)work; (void)size;
-	if (!st)
-		st = look(x, x_at, f, f_at, d, y, y_at, &c);
 	if (st)
 		return st;
-	if (!alpha || !beta)
-		return NONE;
-	a = dnn_scalar(c.t, alpha);
-	b = dnn_scalar(c.t, beta);
 	return dnn_launch(h, &convolve_filter_kernel[c.t], places(&c.f) * 256,
-			  (void *[]){ &c.x, &c.y, &c.w, &c.f, &a, &b });
+			  (void *[]){ &c.x, &c.y, &c.w, &c.f, &c.alpha, &c.beta });
 }
 
 /* The bias has an element for each channel, and the activation is relu or none. */

@@ -5,26 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define ST	EXPORT cudnnStatus_t
-#define OK	CUDNN_STATUS_SUCCESS
-#define WRONG	CUDNN_STATUS_BAD_PARAM
-#define NONE	CUDNN_STATUS_BAD_PARAM_NULL_POINTER
-#define LACKS	CUDNN_STATUS_NOT_SUPPORTED
-
-#define LIFE(Name, type) \
-ST cudnnCreate##Name(type *d) \
-{ \
-	if (!d) \
-		return NONE; \
-	*d = calloc(1, sizeof(**d)); \
-	return *d ? OK : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED; \
-} \
-ST cudnnDestroy##Name(type d) \
-{ \
-	free(d); \
-	return OK; \
-}
-
 LIFE(TensorDescriptor, cudnnTensorDescriptor_t)
 LIFE(FilterDescriptor, cudnnFilterDescriptor_t)
 LIFE(PoolingDescriptor, cudnnPoolingDescriptor_t)

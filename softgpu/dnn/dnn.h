@@ -8,8 +8,31 @@
 
 #include <cudnn.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define EXPORT __attribute__((visibility("default")))
+#define ST	EXPORT cudnnStatus_t
+#define OK	CUDNN_STATUS_SUCCESS
+#define WRONG	CUDNN_STATUS_BAD_PARAM
+#define NONE	CUDNN_STATUS_BAD_PARAM_NULL_POINTER
+#define LACKS	CUDNN_STATUS_NOT_SUPPORTED
+#define MISMATCH CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH
+#define TENSOR	const cudnnTensorDescriptor_t
+
+/* The functions that make and end a descriptor. */
+#define LIFE(Name, type) \
+ST cudnnCreate##Name(type *d) \
+{ \
+	if (!d) \
+		return NONE; \
+	*d = calloc(1, sizeof(**d)); \
+	return *d ? OK : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED; \
+} \
+ST cudnnDestroy##Name(type d) \
+{ \
+	free(d); \
+	return OK; \
+}
 
 struct cudnnContext {
 	CUstream stream;

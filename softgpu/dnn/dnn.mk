@@ -5,7 +5,7 @@ DNN_H   := $(foreach h,cudnn_graph.h cudnn_ops.h cudnn_cnn.h cudnn_adv.h,$(first
 	   $(wildcard $(CUDA_INC)/$(h) $(LIB_INC)/$(h))))
 DNN_OBJ := $(addprefix $(OUT)/dnn/,handle.o descriptor.o convolution.o norm.o tensor.o) $(STANDIN_OBJ)
 
-$(OUT)/dnn/dnn.ptx: dnn/args.h dnn/element.cuh dnn/image.cuh standin/number.cuh
+$(OUT)/dnn/dnn.ptx: dnn/args.h dnn/element.cuh dnn/image.cuh standin/half.cuh standin/number.cuh
 $(OUT)/dnn/%.o $(OUT)/gen_softgpu_cudnn.o: CFLAGS_ALL += -isystem $(LIB_INC)
 
 ifneq ($(and $(HAVE_NVCC),$(word 4,$(DNN_H))),)

@@ -3,31 +3,10 @@
 #ifndef WORMHOLE_SOFTGPU_DNN_ELEMENT_H
 #define WORMHOLE_SOFTGPU_DNN_ELEMENT_H
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <math_constants.h>
 
-#include "../standin/number.cuh"
+#include "../standin/half.cuh"
 #include "args.h"
-
-typedef long long i64;
-
-#define BLOCK	256
-
-template <class T> struct sum_of { typedef T type; };
-template <> struct sum_of<__half> { typedef float type; };
-template <> struct sum_of<__nv_bfloat16> { typedef float type; };
-
-template <class T> FN T wide(T v) { return v; }
-FN float wide(__half v) { return __half2float(v); }
-FN float wide(__nv_bfloat16 v) { return __bfloat162float(v); }
-
-template <class T> FN void put(T *p, T v) { *p = v; }
-FN void put(__half *p, float v) { *p = __float2half(v); }
-FN void put(__nv_bfloat16 *p, float v) { *p = __float2bfloat16(v); }
-
-FN i64 me() { return (i64)blockIdx.x * BLOCK + threadIdx.x; }
-FN i64 all() { return (i64)gridDim.x * BLOCK; }
 
 /* y = alpha v + beta y. With a zero beta, @y may hold anything and is not read. */
 template <class T, class S> FN void finish(T *y, S v, S alpha, S beta)

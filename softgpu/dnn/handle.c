@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define THREADS	256	/* the same value as in dnn.cu */
-#define ST	EXPORT cudnnStatus_t
-#define OK	CUDNN_STATUS_SUCCESS
+#define THREADS	256	/* half.cuh's BLOCK */
 
 cudnnStatus_t dnn_enter(cudnnHandle_t h)
 {

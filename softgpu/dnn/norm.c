@@ -2,13 +2,6 @@
 /* Batch normalisation of the stand-in for cuDNN. */
 #include "dnn.h"
 
-#define ST	EXPORT cudnnStatus_t
-#define OK	CUDNN_STATUS_SUCCESS
-#define NONE	CUDNN_STATUS_BAD_PARAM_NULL_POINTER
-#define LACKS	CUDNN_STATUS_NOT_SUPPORTED
-#define MISMATCH CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH
-#define TENSOR	const cudnnTensorDescriptor_t
-
 DNN_KERNELS(norm_inference);
 DNN_KERNELS(norm_training);
 DNN_KERNELS(norm_back);

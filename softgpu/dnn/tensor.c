@@ -4,14 +4,6 @@
 
 #include <stdlib.h>
 
-#define ST	EXPORT cudnnStatus_t
-#define OK	CUDNN_STATUS_SUCCESS
-#define WRONG	CUDNN_STATUS_BAD_PARAM
-#define NONE	CUDNN_STATUS_BAD_PARAM_NULL_POINTER
-#define LACKS	CUDNN_STATUS_NOT_SUPPORTED
-#define MISMATCH CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH
-#define TENSOR	const cudnnTensorDescriptor_t
-
 DNN_KERNELS(add);
 DNN_KERNELS(operate);
 DNN_KERNELS(set);
@@ -41,20 +33,6 @@ struct cudnnDropoutStruct {
 	void *states;
 	unsigned long long seed, calls;
 };
-
-#define LIFE(Name, type) \
-ST cudnnCreate##Name(type *d) \
-{ \
-	if (!d) \
-		return NONE; \
-	*d = calloc(1, sizeof(**d)); \
-	return *d ? OK : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED; \
-} \
-ST cudnnDestroy##Name(type d) \
-{ \
-	free(d); \
-	return OK; \
-}
 
 LIFE(OpTensorDescriptor, cudnnOpTensorDescriptor_t)
 LIFE(ReduceTensorDescriptor, cudnnReduceTensorDescriptor_t)

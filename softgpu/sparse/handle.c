@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS	256	/* the same value as in sparse.cu */
+#define THREADS	256	/* half.cuh's BLOCK */
 #define OK	CUSPARSE_STATUS_SUCCESS
 
 cusparseStatus_t sparse_enter(cusparseHandle_t h)

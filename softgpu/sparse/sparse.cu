@@ -4,28 +4,8 @@
  * (_c, _z), f16 (_h) and bf16 (_b). Of the last two, sums are in float. A scalar is passed as a
  * pair: its value, or its address on the device. blockIdx.y is the matrix of a batch.
  */
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include "../standin/number.cuh"
+#include "../standin/half.cuh"
 #include "args.h"
-
-typedef long long i64;
-
-#define BLOCK	256
-
-/* The type in which sums of elements are made, and the ways there and back. */
-template <class T> struct sum_of { typedef T type; };
-template <> struct sum_of<__half> { typedef float type; };
-template <> struct sum_of<__nv_bfloat16> { typedef float type; };
-
-template <class T> FN T wide(T v) { return v; }
-FN float wide(__half v) { return __half2float(v); }
-FN float wide(__nv_bfloat16 v) { return __bfloat162float(v); }
-
-template <class T> FN void put(T *p, T v) { *p = v; }
-FN void put(__half *p, float v) { *p = __float2half(v); }
-FN void put(__nv_bfloat16 *p, float v) { *p = __float2bfloat16(v); }
 
 FN void add(float *p, float v) { atomicAdd(p, v); }
 FN void add(double *p, double v) { atomicAdd(p, v); }
@@ -43,9 +23,6 @@ template <class S> FN S get(S value, const S *at)
 {
 	return at ? *at : value;
 }
-
-FN i64 me() { return (i64)blockIdx.x * BLOCK + threadIdx.x; }
-FN i64 all() { return (i64)gridDim.x * BLOCK; }
 
 FN i64 index(const void *p, int is_wide, i64 i)
 {

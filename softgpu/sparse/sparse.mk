@@ -4,7 +4,7 @@
 SPARSE_H   := $(firstword $(wildcard $(CUDA_INC)/cusparse.h $(LIB_INC)/cusparse.h))
 SPARSE_OBJ := $(addprefix $(OUT)/sparse/,handle.o descriptor.o product.o convert.o) $(STANDIN_OBJ)
 
-$(OUT)/sparse/sparse.ptx: sparse/args.h standin/number.cuh
+$(OUT)/sparse/sparse.ptx: sparse/args.h standin/half.cuh standin/number.cuh
 $(OUT)/sparse/%.o $(OUT)/gen_softgpu_cusparse.o: CFLAGS_ALL += -isystem $(LIB_INC)
 
 ifneq ($(and $(HAVE_NVCC),$(SPARSE_H)),)
