@@ -5,8 +5,8 @@
 # Writes build/bench/gpu/*.txt; `make -C bench gpu-record` makes RESULTS-gpu.md and the
 # plots of these files. It needs no compiler if build/ was copied along.
 #
-#	bench/gpu.sh [PART...]	parts: calls train layers crossings copy share (all), and rates, which is
-#				no part of the report: launches of 1, 2, 4 and 8 threads
+#	bench/gpu.sh [PART...]	parts: calls train whole layers crossings copy share (all), and rates, which
+#				is no part of the report: launches of 1, 2, 4 and 8 threads
 #	WH_BENCH_QUICK=1	a tenth of the time, WH_TEST_DEVICE=softgpu: to try it out
 #	WH_COMMIT=...		of what runs, where there is no repository
 set -u
@@ -28,17 +28,15 @@ commit() {
 	echo "${WH_COMMIT:-$(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)}"
 }
 
-environment() {
-	echo "date $(date +%F)"
-	echo "commit $(commit)"
+# What a part ran on: each part's page says so, since parts come from different runs.
+machine() {
 	if [ "$world_kind" = gpu ]; then
-		echo "GPU $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
-			head -n 1 | sed 's/, /, driver /')"
+		nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
+			head -n 1 | sed 's/^/on an /; s/, /, driver /'
 	else
-		echo "GPU none: softgpu"
+		echo "over softgpu"
 	fi
-	echo "CPU $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs"
-	echo "kernel $(uname -r)"
+	echo ", $(nproc) CPUs, kernel $(uname -r)"
 }
 
 # Prints each line of a program's output, with the name of the world before it.
@@ -62,6 +60,28 @@ train() {
 	small="$small image=67 width=16"
 	train_one alexnet $(pick 3 25) $(pick "$small" "turn=4")
 	train_one alexnet_dnn $(pick 3 25) $(pick "$small" "turn=6")
+}
+
+# Trains as long as the Wormhole paper did: LeNet 10,000 iterations, AlexNet 1,800. By cuDNN, if it
+# is there.
+whole() {
+	dnn=_dnn
+	[ "$world_kind" = gpu ] && has_library libcudnn.so.9 || dnn=
+	whole_one lenet$dnn $(pick "steps=20 batch=2 width=5" "steps=10000 batch=100")
+	whole_one alexnet$dnn $(pick "steps=6 batch=2 image=67 width=16" "steps=1800")
+}
+
+# Prints each world's seconds from start to end, and a digest of all losses and weights.
+whole_one() { # NAME ARGUMENT...
+	name=$1
+	shift
+	for w in $worlds; do
+		begun=$EPOCHREALTIME
+		in_world $w shared timeout 400 "$programs/$name" "$@" >"$out/said" 2>"$out/err" ||
+			{ echo "# $w: $name failed: $(tail -n 1 "$out/err")"; continue; }
+		took=$(awk "BEGIN { printf \"%.2f\", $EPOCHREALTIME - $begun }")
+		echo "$w whole $name $(grep -c ^step "$out/said") $(md5sum <"$out/said" | cut -c 1-12) s $took"
+	done
 }
 
 # Measures single layers with our own kernels and cuBLAS, and with cuDNN if it is there.
@@ -114,8 +134,7 @@ share() {
 world_init "${WH_TEST_DEVICE:-gpu}" || { echo "error: $world_missing" >&2; exit 1; }
 world_server
 mkdir -p "$out"
-environment | tee "$out/environment.txt"
-[ $# != 0 ] || set -- calls train layers crossings copy share
+[ $# != 0 ] || set -- calls train whole layers crossings copy share
 for part; do
-	{ echo "run $(date +%F) $(commit)"; "$part"; } | tee "$out/$part.txt"
+	{ echo "run $(date +%F) $(commit) $(machine | tr -d '\n')"; "$part"; } | tee "$out/$part.txt"
 done

@@ -18,6 +18,7 @@ BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
 DATA = os.path.join(BUILD, "bench/gpu")
 PLOTS = os.path.join(TOP, "bench/plots")
 WORLDS = ["native", "loopback", "shm"]
+PARTS = ["calls", "train", "whole", "layers", "crossings", "copy", "share"]
 
 # Lupine of 2026-08-21 was measured on an H200 (driver 580.159, CUDA 13.0) on 2026-11-20, in
 # a run of its own. Its server was on the same machine, over TCP.
@@ -150,6 +151,30 @@ def train():
             "Targets: 0.98 over loopback, 0.95 over shm.\n\n![Training](plots/train.svg)")
 
 
+def whole_runs():
+    """Return {name: {world: (iterations, digest, seconds)}}."""
+    out = {}
+    for l in lines("whole"):
+        w = l.split()
+        if len(w) == 7 and w[1] == "whole":
+            out.setdefault(w[2], {})[w[0]] = int(w[3]), w[4], float(w[6])
+    return out
+
+
+def whole():
+    rows = []
+    for name, by in whole_runs().items():
+        seconds = {w: by[w][2] if w in by else None for w in WORLDS}
+        same = len({(n, digest) for n, digest, _ in by.values()}) == 1
+        rows.append([name, f"{max(n for n, _, _ in by.values()):,}",
+                     *(f"{s:.1f}" if s else "" for s in seconds.values()),
+                     *(ratio(seconds[w], seconds["native"]) for w in WORLDS[1:]), "equal" if same else "differ"])
+    return (table(["seconds", "iterations", *WORLDS, "loopback / native", "shm / native", "losses and weights"], rows) +
+            "\n\nThe Wormhole paper trained LeNet and AlexNet as often. LeNet has 100 images a step, AlexNet 64. Each "
+            "program ran once, from its start to its end, natively first. All losses and the weights are compared "
+            "to the last bit.\n\n![Whole trainings](plots/whole.svg)")
+
+
 def layers():
     """Report the programs layers and layers_dnn: ns of a step, for each world in each turn."""
     crossed, hashes, rows = {}, {}, []
@@ -267,6 +292,7 @@ def plot_data():
             ("calls", full),
             ("train", [(n, *(x for w in WORLDS for x in by.get(w, (0, 0, 0))))
                        for n, by in train_quotients().items()]),
+            ("whole", [(n, *(by[w][2] if w in by else 0 for w in WORLDS)) for n, by in whole_runs().items()]),
             ("share", [(p, 100 * s, k, who) for who, p, k, s, _ in share_figures()
                        if who in ("one", "two")])]:
         if rows:
@@ -289,19 +315,31 @@ def plot():
         draw(os.path.join(TOP, f"bench/gpu_{name}.gp"), f"{PLOTS}/{name}.svg", DATA)
 
 
+def kept(text, path):
+    """Return the sections of TEXT, each that was not run as the page at PATH has it."""
+    if not os.path.exists(path):
+        return text
+    with open(path) as f:
+        had = {part.split("\n", 1)[0]: part.rstrip("\n") + "\n" for part in f.read().split("\n## ")[1:]}
+    return [f"## {had[t[3:].split(chr(10), 1)[0]]}" if t.endswith("\n\nNot run.\n") and
+            t[3:].split("\n", 1)[0] in had else t for t in text]
+
+
 def main():
-    env = ", ".join(lines("environment"))
-    if not env:
+    if not any(lines(part) for part in PARTS):
         print(f"error: no figures in {DATA}: run bench/gpu.sh on a machine with a GPU", file=sys.stderr)
         return 1
     text = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "# Results on a GPU", "",
             "`make -C bench gpu-record` writes this page from the last runs of `bench/gpu.sh`. Each run has native "
-            "beside each transport. Nothing here gates a test.", "", env, "",
+            "beside each transport. A part that was not run again keeps what it had. Nothing here gates a test.", "",
             section("Time per call", "calls", calls), section("Training", "train", train),
+            section("Whole trainings", "whole", whole),
             section("Single layers", "layers", layers),
             section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
             section("Shares of the GPU", "share", shares)]
-    with open(os.path.join(TOP, "bench/RESULTS-gpu.md"), "w") as f:
+    page = os.path.join(TOP, "bench/RESULTS-gpu.md")
+    text = kept(text, page)
+    with open(page, "w") as f:
         f.write(wrap("\n".join(text).rstrip("\n")) + "\n")
     plot()
     return 0

@@ -70,7 +70,7 @@ $(B)/%.cu.o: $(SRC)/%.cu
 	@echo '  NVCC $(notdir $<)'; mkdir -p $(@D) && $(NVCC) $(CU_FLAGS) -c -o $@ $<
 # The files of a unit: each fourth one.
 $(B)/kernels_a.cu $(B)/kernels_b.cu $(B)/kernels_c.cu $(B)/kernels_d.cu &: $(addprefix $(SRC)/,$(CU))
-	$(Q)set -- $(UNITS); for u; do :>$(B)/kernels_$$u.cu; done; for f in $(CU); do \
+	$(Q)mkdir -p $(@D); set -- $(UNITS); for u; do :>$(B)/kernels_$$u.cu; done; for f in $(CU); do \
 		echo "#include \"$$f\"" >>$(B)/kernels_$$1.cu; set -- "$$@" $$1; shift; done
 $(B)/kernels_%.o: $(B)/kernels_%.cu
 	@echo '  NVCC kernels_$*'
