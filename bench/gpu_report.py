@@ -68,7 +68,7 @@ def section(title, part, body):
     missing = "".join(f"\n- missing: {f}" for f in failures(part))
     if not lines(part):
         return f"## {title}\n\nNot run.\n"
-    return f"## {title}\n\n{run_of(part)}{body()}\n{missing}\n"
+    return f"## {title}\n\n{run_of(part)}{body()}\n{missing}".rstrip("\n") + "\n"
 
 
 # --- Calls ------------------------------------------------------------------------
@@ -315,32 +315,28 @@ def plot():
         draw(os.path.join(TOP, f"bench/gpu_{name}.gp"), f"{PLOTS}/{name}.svg", DATA)
 
 
-def kept(text, path):
-    """Return the sections of TEXT, each that was not run as the page at PATH has it."""
-    if not os.path.exists(path):
-        return text
-    with open(path) as f:
-        had = {part.split("\n", 1)[0]: part.rstrip("\n") + "\n" for part in f.read().split("\n## ")[1:]}
-    return [f"## {had[t[3:].split(chr(10), 1)[0]]}" if t.endswith("\n\nNot run.\n") and
-            t[3:].split("\n", 1)[0] in had else t for t in text]
+def kept(sections, page):
+    """Return the sections, and those that were not run as the page has them."""
+    with open(page) as f:
+        had = {part.split("\n")[0]: part.rstrip("\n") + "\n" for part in f.read().split("\n## ")}
+    titles = [s.split("\n")[0].removeprefix("## ") for s in sections]
+    return [f"## {had[t]}" if s.endswith("\nNot run.\n") and t in had else s for t, s in zip(titles, sections)]
 
 
 def main():
     if not any(lines(part) for part in PARTS):
         print(f"error: no figures in {DATA}: run bench/gpu.sh on a machine with a GPU", file=sys.stderr)
         return 1
-    text = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "# Results on a GPU", "",
-            "`make -C bench gpu-record` writes this page from the last runs of `bench/gpu.sh`. Each run has native "
-            "beside each transport. A part that was not run again keeps what it had. Nothing here gates a test.", "",
-            section("Time per call", "calls", calls), section("Training", "train", train),
-            section("Whole trainings", "whole", whole),
-            section("Single layers", "layers", layers),
-            section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
-            section("Shares of the GPU", "share", shares)]
     page = os.path.join(TOP, "bench/RESULTS-gpu.md")
-    text = kept(text, page)
+    sections = kept([section("Time per call", "calls", calls), section("Training", "train", train),
+                     section("Whole trainings", "whole", whole), section("Single layers", "layers", layers),
+                     section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
+                     section("Shares of the GPU", "share", shares)], page)
+    head = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "# Results on a GPU", "",
+            "`make -C bench gpu-record` writes this page from the last runs of `bench/gpu.sh`. Each run has native beside "
+            "each transport. A part that was not run again keeps what it had. Nothing here gates a test.", ""]
     with open(page, "w") as f:
-        f.write(wrap("\n".join(text).rstrip("\n")) + "\n")
+        f.write(wrap("\n".join(head + sections).rstrip("\n")) + "\n")
     plot()
     return 0
 

@@ -269,7 +269,6 @@ def section():
              "layers). Each way's layers answered the same to the last bit. softgpu interprets the kernels, so that "
              "calls are a small part of a step. The paper's tests of layers took 87.9 to 89.6 % less time with its "
              "prototype than with GVirtuS."),
-        wrap("The paper trained LeNet with 10,000 iterations and AlexNet with 1,800 on a GPU. Such runs need one: Caffe's "
-             "LeNet with 10,000 iterations is in `bench/RESULTS-caffe.md`, over `shm`. The paper's AlexNet with 1,800 "
-             "iterations has not been run."),
+        wrap("The paper trained LeNet with 10,000 iterations and AlexNet with 1,800 on a GPU. Such runs need one: they "
+             "are in `bench/RESULTS-gpu.md`, and Caffe's LeNet in `bench/RESULTS-caffe.md`."),
         trained(by_cpus[1])])
