@@ -9,15 +9,15 @@ OUT is another folder than bench/ to write into.
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.dirname(HERE)
-sys.path[:0] = [HERE]
+sys.path[:0] = [HERE, BENCH]
 sys.dont_write_bytecode = True
 import nets  # noqa: E402
+from draw import draw as draw_picture  # noqa: E402
 
 OUT = os.environ.get('OUT', BENCH)
 PAGE = os.path.join(OUT, 'RESULTS-caffe.md')
@@ -65,8 +65,7 @@ def draw(layers):
             if layer != 'data':
                 f.write(f'"{layer}" ' + ' '.join(f'{by.get((layer, d), "-")}' for d in nets.PASSES) + '\n')
         f.flush()
-        subprocess.run(['gnuplot', '-e', f"dat='{f.name}'; out='{PICTURE}'; plots='{BENCH}/plots'",
-                        os.path.join(HERE, 'layers.gp')], check=True)
+        draw_picture(os.path.join(HERE, 'layers.gp'), PICTURE, dat=f.name, plots=os.path.join(BENCH, 'plots'))
     return "![The time of AlexNet's layers over shm, as a multiple of the native one](plots/caffe.svg)\n"
 
 
