@@ -7,8 +7,8 @@
  * than the driver's checkpoint and leaves some of it on the device (limits/paging.c).
  *
  * Who is taken: lower classes first, then who has not called for longest. A tenant that was
- * resumed, or was given room, stays for a time that the administrator says. So tenants that compute
- * all the time and do not fit together take turns of at least that time.
+ * resumed, or was given room, stays for a time that the administrator says, as long as it calls. So
+ * tenants that compute all the time and do not fit together take turns of at least that time.
  *
  * What is asked stands in the workers' accounts until it is answered. So the server looks there,
  * and a server that is killed leaves nothing unheard. The words are the workers' own: a worker that
@@ -38,6 +38,7 @@
 #define BUSY_WAIT_MS	30000	/* so long a busy one's, */
 #define PATIENCE_MS	30000	/* and so long, beside one stay, somebody waits for room */
 #define MAX_STAY_MS	300000	/* of one that could not be parked */
+#define MAX_VAIN	8	/* tries to end a stay before its time */
 #define AGAIN_MS	1000	/* until a tenant that found no room on its devices tries again */
 
 static int timer = -1;
@@ -219,12 +220,35 @@ static bool all_park(const struct wh_tenant *t)
 	return t->workers;
 }
 
+/*
+ * A stay is for a tenant that computes. One that does nothing gives it up when it has been idle for
+ * as long as its next way to the host and back may take, so it loses no more by that than it has
+ * wasted. One that waits for room is not idle. Who is in a call for long looks idle, and does not
+ * come to rest: the next try is after twice the time.
+ */
+static bool gives_up_stay(const struct wh_tenant *t, int64_t now)
+{
+	int64_t least = 2 * t->room.back_ms > IDLE_MS ? 2 * t->room.back_ms : IDLE_MS;
+	int64_t since = t->room.called_ms > t->room.idle_ms ? t->room.called_ms : t->room.idle_ms;
+
+	return !t->room.stuck && !t->room.turn && t->room.vain < MAX_VAIN &&
+	       now - since >= least << t->room.vain;
+}
+
+static bool could_leave(const struct wh_tenant *t, const struct wh_tenant *for_whom,
+			uint32_t devices)
+{
+	return wh_server.overcommit_ms && t != for_whom && t->suspend.state == WH_RUNS &&
+	       is_in_the_way(t, devices) && all_park(t);
+}
+
 static bool may_leave(const struct wh_tenant *t, const struct wh_tenant *for_whom, uint32_t devices,
 		      int64_t now)
 {
-	if (!wh_server.overcommit_ms || t == for_whom || t->suspend.state != WH_RUNS ||
-	    !is_in_the_way(t, devices) || !all_park(t) || now < t->room.stays_ms)
+	if (!could_leave(t, for_whom, devices))
 		return false;
+	if (now < t->room.stays_ms)
+		return gives_up_stay(t, now);
 	return is_idle(t, now) ||
 	       (now - t->room.on_ms >= (int64_t)wh_server.overcommit_ms &&
 		class_on(t, devices) <= class_on(for_whom, devices));
@@ -270,6 +294,9 @@ static void stay(struct wh_tenant *t, int64_t from)
 	for (i = 0; i < t->room.stuck && ms < MAX_STAY_MS; i++)
 		ms = 2 * ms < MAX_STAY_MS ? 2 * ms : MAX_STAY_MS;
 	t->room.stays_ms = from + ms;
+	t->room.vain = 0;
+	/* What was before is no idleness: it had to wait. */
+	t->room.idle_ms = from;
 }
 
 /* --- On the way ------------------------------------------------------------------------- */
@@ -279,6 +306,7 @@ static bool park(struct wh_tenant *t, int64_t now)
 	char err[WH_CONTROL_ERROR];
 
 	t->room.parked = true;
+	t->room.early = now < t->room.stays_ms;
 	if (wh_suspend_park(t, is_idle(t, now) ? IDLE_WAIT_MS : BUSY_WAIT_MS, err, sizeof(err)))
 		return true;
 	wh_say_of(t->name, "warn", "%s", err);
@@ -289,6 +317,7 @@ static bool unpark(struct wh_tenant *t)
 {
 	char err[WH_CONTROL_ERROR];
 
+	t->room.began_ms = wh_now_ms();
 	if (wh_suspend_unpark(t, err, sizeof(err)))
 		return true;
 	wh_say_of(t->name, "warn", "%s", err);
@@ -399,17 +428,32 @@ static void on_time(int fd, void *arg)
 
 /* --- What has become of it ---------------------------------------------------------------- */
 
+/* What ended before its time goes on: a try that was in vain costs the others none of theirs. */
+static void goes_on(struct wh_tenant *t, bool stuck, int64_t now)
+{
+	if (stuck && t->room.early) {
+		t->room.vain++;
+		t->room.idle_ms = now;
+		return;
+	}
+	t->room.stuck = stuck ? t->room.stuck + 1 : 0;
+	t->room.on_ms = now;
+	if (t->room.began_ms)
+		t->room.back_ms = now - t->room.began_ms;
+	t->room.began_ms = 0;
+	stay(t, now);
+}
+
 void wh_room_runs(struct wh_tenant *t, bool stuck)
 {
 	int64_t now = wh_now_ms();
 
 	/* Also one that could not be parked, so that others are tried. */
-	if (t->room.parked) {
-		t->room.stuck = stuck ? t->room.stuck + 1 : 0;
-		stay(t, now);
-	}
-	t->room.parked = t->room.tight = false;
-	t->room.on_ms = now;
+	if (t->room.parked)
+		goes_on(t, stuck, now);
+	else
+		t->room.on_ms = now;
+	t->room.parked = t->room.tight = t->room.early = false;
 }
 
 /* A tenant has left its devices. All that wait for these ask the driver again. */
@@ -441,6 +485,7 @@ void wh_room_settled(struct wh_tenant *t, enum wh_park_end end)
 		left(t);
 		return;
 	}
+	t->room.began_ms = 0;
 	t->room.tight = end == WH_PARK_FULL;
 	t->room.again_ms = wh_now_ms() + AGAIN_MS;
 }

@@ -58,6 +58,11 @@ struct wh_tenant {
 		int64_t on_ms;		/* since when it has been on its devices */
 		int64_t stays_ms;	/* until then it is not parked */
 		unsigned int stuck;	/* how often in a row it could not be */
+		int64_t idle_ms;	/* its idle time of this stay counts from here on */
+		bool early;		/* it is being parked before its end, since it looks idle */
+		unsigned int vain;	/* how often that failed in this stay */
+		int64_t began_ms;	/* since when it comes back; 0: it does not */
+		int64_t back_ms;	/* how long that took the last time */
 		uint64_t turn;		/* its place among those that wait; 0: none */
 		int64_t since_ms;	/* since when it waits */
 		uint64_t parkings;	/* how often it was parked */

@@ -26,7 +26,7 @@ tenants() { for t in "$@"; do "$wormhole" tenant create "$t" --mem 48M; done; }
 # alone ALLOCATION TENANT is a program that is over at once.
 alone() { timeout 60 "$wormhole" run --tenant "$2" -- "$client" "alloc=$1" 2>&1; }
 
-plan 31
+plan 35
 
 # Without the option.
 like a_time_of_none_is_an_error "$("$wormhole" serve --backend softgpu --overcommit=none 2>&1)" \
@@ -146,6 +146,39 @@ finish_client x
 finish_client y
 fd=3
 "$wormhole" stop --force
+
+# A stay that is far longer than this test: it is for who computes.
+overcommits --overcommit=200
+tenants a b
+start x --tenant a -- alloc=$((40 * M)) ready line copy=65536
+start y --tenant b -- alloc=$((40 * M)) ready line copy=65536
+next x
+is an_idle_tenant_gives_up_its_stay "$(said x) $(states a b)" "ok ok  running parked "
+# Who is in a call for long looks idle. This worker comes to no rest.
+halt "$(worker a)"
+go y
+await is_state a suspending
+await is_state a running
+is who_does_not_come_to_rest_keeps_its_stay "$(said y)" "ok "
+kill -CONT "$(worker a)"
+await eval '[ "$(said y)" = "ok ok " ]'
+is and_gives_it_up_when_it_does "$(said y) $(states a b)" "ok ok  parked running "
+finish_client x
+finish_client y
+await is_empty
+fd=3
+timeout 120 "$wormhole" run --tenant a -- "$computes" 1000000 $((40 * M)) >"$tmp/x" 2>&1 &
+computing=$!
+await grep -q began "$tmp/x"
+start y --tenant b -- ready line alloc=$((40 * M))
+go y
+looked=$(($(date +%s) + 5))
+await eval '[ "$(date +%s)" -ge $looked ]'
+is who_computes_keeps_it "$(said y) $(state a) $(metric parkings_total a)" " running 2"
+kill -KILL "$computing"
+finish_client y
+"$wormhole" stop --force
+fd=3
 
 # Two tenants that compute all the time.
 stay=500
