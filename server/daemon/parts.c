@@ -270,16 +270,16 @@ static uint64_t most_of(const struct wh_tenant *t, unsigned int device)
 static uint64_t from_devices(const struct wh_tenant *t)
 {
 	uint64_t sum = 0, charged, most;
-	bool was_parked = t->workers && t->room.parkings;
+	bool has_place = t->workers && (t->room.parkings || t->room.placed);
 	unsigned int d, place;
 
-	for (d = 0; (t->suspend.state != WH_RUNS || was_parked) && d < WH_TENANT_DEVICES; d++) {
+	for (d = 0; (t->suspend.state != WH_RUNS || has_place) && d < WH_TENANT_DEVICES; d++) {
 		place = wh_device_place(t->file.limits, d);
 		if (place >= wh_server.devices)
 			continue;
 		charged = wh_tenant_memory(t->file.usage, d);
 		most = most_of(t, place);
-		sum += charged < most && !was_parked ? charged : most;
+		sum += charged < most && !has_place ? charged : most;
 	}
 	return sum;
 }

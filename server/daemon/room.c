@@ -21,6 +21,7 @@
 #include "daemon/suspend.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/timerfd.h>
@@ -28,6 +29,7 @@
 
 #include "daemon/handover.h"
 #include "daemon/monitor.h"
+#include "daemon/parts.h"
 #include "daemon/tenants.h"
 #include "tenant/clock.h"
 #include "tenant/control.h"
@@ -39,6 +41,7 @@
 #define PATIENCE_MS	30000	/* and so long, beside one stay, somebody waits for room */
 #define MAX_STAY_MS	300000	/* of one that could not be parked */
 #define MAX_VAIN	8	/* tries to end a stay before its time */
+#define SPARE		8	/* this part of free memory stays so where a place is made ahead */
 #define AGAIN_MS	1000	/* until a tenant that found no room on its devices tries again */
 
 static int timer = -1;
@@ -156,6 +159,7 @@ static void note_calls(struct wh_tenant *t, int64_t now)
 
 	if (!t->workers) {
 		t->room.called_ms = t->room.on_ms = 0;
+		t->room.ahead = t->room.placed = false;
 	} else if (!t->room.called_ms || calls != t->room.calls) {
 		t->room.called_ms = now;
 		if (!t->room.on_ms)
@@ -336,6 +340,66 @@ static uint32_t devices_of(const struct wh_tenant *t)
 	return is_away(t) ? own_devices(t) : asked_for(t);
 }
 
+/* --- Before somebody leaves -------------------------------------------------------------- */
+
+/* Has the machine memory for all that the tenant has on devices, and some to spare? */
+static bool host_has_room(const struct wh_tenant *t)
+{
+	uint64_t need = 0, room = 0;
+	unsigned int d;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		need += wh_tenant_memory(t->file.usage, d);
+	while (f && !room && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &room) == 1)
+			room <<= 10;
+	if (f)
+		fclose(f);
+	return need < room - room / SPARE;
+}
+
+/* From then on it leaves also if it computes. */
+static int64_t leaves_at(const struct wh_tenant *t)
+{
+	int64_t at = t->room.on_ms + (int64_t)wh_server.overcommit_ms;
+
+	return at > t->room.stays_ms ? at : t->room.stays_ms;
+}
+
+/* Of those that compute, who has to leave first. */
+static struct wh_tenant *next_to_leave(const struct wh_tenant *for_whom, uint32_t devices)
+{
+	struct wh_tenant *t = NULL, *first = NULL;
+
+	while ((t = wh_tenant_next(t)))
+		if (could_leave(t, for_whom, devices) &&
+		    class_on(t, devices) <= class_on(for_whom, devices) &&
+		    (!first || leaves_at(t) < leaves_at(first)))
+			first = t;
+	return first;
+}
+
+/*
+ * Who stays will have to leave for somebody who waits already. Its workers make the place for its
+ * memory meanwhile, once in a stay, so that it leaves sooner. Where the machine has little memory,
+ * that has time until they leave.
+ */
+static void make_place(const struct wh_tenant *for_whom, uint32_t devices)
+{
+	struct wh_tenant *t = next_to_leave(for_whom, devices);
+
+	if (!t || t->room.ahead)
+		return;
+	t->room.ahead = true;
+	if (!host_has_room(t))
+		return;
+	t->room.placed = true;
+	wh_parts_bound(t);
+	wh_suspend_order(t, WH_PAGE_AHEAD);
+}
+
 /* Brings a tenant back, or makes room for that. False: nothing can be done now. */
 static bool bring(struct wh_tenant *t, int64_t now)
 {
@@ -346,6 +410,7 @@ static bool bring(struct wh_tenant *t, int64_t now)
 	other = who_leaves(t, devices_of(t), now);
 	if (other)
 		return park(other, now);
+	make_place(t, devices_of(t));
 	/* Somebody may have freed memory. */
 	t->room.tight = now < t->room.again_ms;
 	return false;
@@ -358,6 +423,7 @@ static bool give(struct wh_tenant *t, int64_t now)
 
 	if (other)
 		return park(other, now);
+	make_place(t, devices);
 	if (!anybody_is_in_the_way(t, devices) || !has_patience(t, now))
 		answer(t, devices, WH_ROOM_NONE);
 	return false;
@@ -453,7 +519,7 @@ void wh_room_runs(struct wh_tenant *t, bool stuck)
 		goes_on(t, stuck, now);
 	else
 		t->room.on_ms = now;
-	t->room.parked = t->room.tight = t->room.early = false;
+	t->room.parked = t->room.tight = t->room.early = t->room.ahead = false;
 }
 
 /* A tenant has left its devices. All that wait for these ask the driver again. */
@@ -526,6 +592,7 @@ void wh_room_say(cJSON *o, const struct wh_tenant *t)
 void wh_room_leave(cJSON *o, const struct wh_tenant *t)
 {
 	cJSON_AddBoolToObject(o, "parked", t->room.parked);
+	cJSON_AddBoolToObject(o, "placed", t->room.placed);
 	cJSON_AddNumberToObject(o, "parkings", (double)t->room.parkings);
 	cJSON_AddNumberToObject(o, "driver_parkings", (double)t->room.by_driver);
 	cJSON_AddNumberToObject(o, "room_waited_ms", (double)t->room.waited_ms);
@@ -536,6 +603,7 @@ void wh_room_take(struct wh_tenant *t, const cJSON *o)
 	int64_t now = wh_now_ms();
 
 	t->room.parked = wh_taken_flag(o, "parked");
+	t->room.placed = wh_taken_flag(o, "placed");
 	t->room.parkings = wh_taken_number(o, "parkings");
 	t->room.by_driver = wh_taken_number(o, "driver_parkings");
 	t->room.waited_ms = wh_taken_number(o, "room_waited_ms");

@@ -167,21 +167,26 @@ static void drop_result(struct wh_tenant *t)
 
 /* --- States ----------------------------------------------------------------------------- */
 
-/* Workers at rest sleep until the next order. */
-static void let_go(struct wh_tenant *t)
+void wh_suspend_order(struct wh_tenant *t, unsigned int what)
 {
 	struct wh_worker_usage *u;
 	int i;
 
-	wh_tenant_suspend(t->file.limits, 0);
 	for (i = 0; i < WH_TENANT_WORKERS; i++) {
 		u = &t->file.usage->worker[i];
 		if (!t->worker[i].pid)
 			continue;
-		__atomic_store_n(&u->order, WH_PAGE_NEXT(u->order, WH_PAGE_NOTHING),
+		__atomic_store_n(&u->order, WH_PAGE_NEXT(u->order, what),
 				 __ATOMIC_RELEASE);
 		wh_tenant_wake(&u->order);
 	}
+}
+
+/* Workers at rest sleep until the next order. */
+static void let_go(struct wh_tenant *t)
+{
+	wh_tenant_suspend(t->file.limits, 0);
+	wh_suspend_order(t, WH_PAGE_NOTHING);
 }
 
 static void become(struct wh_tenant *t, enum wh_suspension state)

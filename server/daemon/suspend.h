@@ -114,6 +114,8 @@ bool wh_suspend_allows_idle_stop(char *err, size_t err_size);
  */
 bool wh_suspend_park(struct wh_tenant *t, unsigned int wait_ms, char *err, size_t err_size);
 bool wh_suspend_unpark(struct wh_tenant *t, char *err, size_t err_size);
+/* Gives all workers an order (WH_PAGE_*). The tenant runs. */
+void wh_suspend_order(struct wh_tenant *t, unsigned int what);
 /* Writes the state into the tenant's limits, where workers and readers see it. */
 void wh_suspend_tell(const struct wh_tenant *t);
 /* The tenant ends. */

@@ -63,6 +63,8 @@ struct wh_tenant {
 		unsigned int vain;	/* how often that failed in this stay */
 		int64_t began_ms;	/* since when it comes back; 0: it does not */
 		int64_t back_ms;	/* how long that took the last time */
+		bool ahead;		/* in this stay it was looked at for a place in the host */
+		bool placed;		/* its workers have such a place since before they left */
 		uint64_t turn;		/* its place among those that wait; 0: none */
 		int64_t since_ms;	/* since when it waits */
 		uint64_t parkings;	/* how often it was parked */

@@ -503,6 +503,13 @@ static void *rest(void *arg)
 	return arg;
 }
 
+/* And this one makes ready for what that may have to do. */
+static void *prepare(void *arg)
+{
+	wh_paging_ahead(life.session);
+	return arg;
+}
+
 static void *watch(void *arg)
 {
 	struct pollfd p[2] = {
@@ -532,7 +539,9 @@ static int start_watch(void)
 	pthread_t t;
 
 	return sem_init(&asker.wanted, 0, 0) || pthread_create(&t, NULL, ask, NULL) ||
-	       pthread_create(&t, NULL, rest, NULL) || pthread_create(&t, NULL, watch, NULL);
+	       pthread_create(&t, NULL, rest, NULL) ||
+	       (wh_paged_moves(life.session) && pthread_create(&t, NULL, prepare, NULL)) ||
+	       pthread_create(&t, NULL, watch, NULL);
 }
 
 static int refuse(int conn, int status, const char *why)

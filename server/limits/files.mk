@@ -5,5 +5,5 @@ LIMITS += memory blocks overhead pool sizes figure
 LIMITS += bucket guarantee turns gpu_time under_way awaited hold
 LIMITS += sms sm_split
 LIMITS += ipc ipc_files ipc_pools ipc_paged
-LIMITS += paged paged_calls paging
+LIMITS += paged paged_calls paging pinning
 LIMITS += trace trace_device

@@ -283,8 +283,10 @@ void wh_paged_context_gone(struct wh_session *s, uint64_t ctx)
 		if (p->range[i].ctx != ctx || wh_paged_end(p, p->range[i].addr) != CUDA_SUCCESS)
 			i++;
 	/* What was pinned in a context may be no more; to pin it again finds out. */
+	pthread_mutex_lock(&p->place_lock);
 	for (parts = 0; parts < p->parts; parts++)
-		p->part[parts].pinned = false;
+		p->part[parts]->pinned = false;
+	pthread_mutex_unlock(&p->place_lock);
 }
 
 /* --- For other workers of the tenant -------------------------------------------------------- */
@@ -433,6 +435,12 @@ static bool has_all(const struct wh_driver *d)
 	       d->cuStreamDestroy_v2 && d->cuDeviceGetCount && d->cuDeviceCanAccessPeer;
 }
 
+bool wh_paged_moves(const struct wh_session *s)
+{
+	return s->limits.paged &&
+	       __atomic_load_n(&s->limits.page->state, __ATOMIC_ACQUIRE) & WH_MAKES_ROOM;
+}
+
 bool wh_paged_begin(struct wh_session *s)
 {
 	struct wh_paged *p;
@@ -446,6 +454,8 @@ bool wh_paged_begin(struct wh_session *s)
 	p->real = s->drv;
 	p->hidden = s->limits.page->hidden;
 	pthread_mutex_init(&p->lock, NULL);
+	pthread_mutex_init(&p->place_lock, NULL);
+	pthread_cond_init(&p->team.settled, NULL);
 	s->limits.paged = p;
 	wh_paged_replace(s);
 	return true;

@@ -4,7 +4,8 @@
  * virtual memory management: the program's address is a reservation, which stays when the memory
  * behind it leaves the device. So the worker itself moves it to the host and back, at the bus's
  * rate. paged.c owns the allocations, paged_calls.c what a program sees of them, paging.c their
- * way to the host. All is for the worker of a server that parks tenants.
+ * way to the host, and pinning.c their place there. All is for the worker of a server that parks
+ * tenants.
  */
 #ifndef WORMHOLE_LIMITS_PAGED_H
 #define WORMHOLE_LIMITS_PAGED_H
@@ -17,6 +18,8 @@
 
 /* For the worker, when it has its tenant: allocations are made so from now on. False: no memory. */
 bool wh_paged_begin(struct wh_session *s);
+/* May the server park this worker's tenant? */
+bool wh_paged_moves(const struct wh_session *s);
 /* The context `ctx`, in the client's world, has ended, and what was allocated in it. */
 void wh_paged_context_gone(struct wh_session *s, uint64_t ctx);
 /*
@@ -24,6 +27,8 @@ void wh_paged_context_gone(struct wh_session *s, uint64_t ctx);
  * says in the account how it went. On WH_PAGING_FULL and WH_PAGING_UNABLE all is as it was.
  */
 void wh_paging_obey(struct wh_session *s, uint32_t order);
+/* For a thread of its own, which does not return: makes the place in the host when told to. */
+void wh_paging_ahead(struct wh_session *s);
 
 /* --- For limits/ alone ------------------------------------------------------------------- */
 
@@ -46,7 +51,22 @@ struct wh_paged_range {
 #define WH_PAGED_PART	(64ull << 20)
 struct wh_paged_part {
 	char *at;
+	bool filled;			/* it has its pages */
 	bool pinned;
+	bool pending;			/* a thread makes it, or will */
+};
+
+#define WH_PINNING_THREADS	8	/* at most */
+
+/* Threads that make parts, while there are some (pinning.c). */
+struct wh_pinning {
+	CUcontext ctx;
+	size_t next, end;		/* the parts from `next' on nobody has begun with */
+	pthread_t thread[WH_PINNING_THREADS];
+	size_t n;
+	pthread_cond_t settled;		/* a part is not pending any more */
+	size_t wanted;			/* so many parts are to be pinned at the end */
+	CUresult why;			/* why the last one was not that was not */
 };
 
 struct wh_paged {
@@ -57,8 +77,10 @@ struct wh_paged {
 	size_t n, room;
 	uint64_t granularity[WH_TENANT_DEVICES];	/* 0: not asked yet */
 	uint64_t ids;
-	struct wh_paged_part *part;
+	pthread_mutex_t place_lock;	/* around what follows, but for a part's own words */
+	struct wh_paged_part **part;
 	size_t parts;
+	struct wh_pinning team;
 };
 
 /* Replaces the functions that meet such memory (paged_calls.c). */
@@ -79,6 +101,17 @@ CUresult wh_paged_end(struct wh_paged *p, uint64_t addr);
 CUresult wh_paged_fill(struct wh_paged *p, struct wh_paged_range *r);
 /* Takes the memory from a range, which keeps its address. */
 CUresult wh_paged_empty(struct wh_paged *p, struct wh_paged_range *r);
+
+/*
+ * Of pinning.c. Threads begin to make the place of so many bytes, in this context. Then part i is
+ * there for copies, NULL: there is none; who asks waits for it, or makes it himself in the current
+ * context. At the end no thread is left, and the log says what could not be pinned.
+ */
+void wh_pinning_begin(struct wh_paged *p, CUcontext ctx, uint64_t bytes);
+char *wh_pinning_part(struct wh_paged *p, size_t i);
+void wh_pinning_end(struct wh_paged *p);
+/* Makes the pages of so many bytes, as long as the word `order' has this value. */
+void wh_pinning_ahead(struct wh_paged *p, uint64_t bytes, const uint32_t *order, uint32_t value);
 
 /*
  * Of ipc.c: is the address in such an allocation of ours, and from where to where? Then *fd is a

@@ -48,8 +48,7 @@ static bool is_ours(uint64_t addr, uint64_t size)
 
 static bool is_for_us(uint64_t bytes)
 {
-	return bytes >= WH_PAGED_LEAST &&
-	       __atomic_load_n(&session->limits.page->state, __ATOMIC_ACQUIRE) & WH_MAKES_ROOM;
+	return bytes >= WH_PAGED_LEAST && wh_paged_moves(session);
 }
 
 static CUresult alloc(CUdeviceptr *out, size_t bytes)

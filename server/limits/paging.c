@@ -2,23 +2,21 @@
 /*
  * Moves the allocations of paged.h to the host and back, when overcommit parks the worker's tenant
  * (daemon/checkpoint.c). No call is inside, and none begins before all is back. Memory goes by the
- * device's own copies to pinned memory, which is made once and kept: to pin it costs more than the
- * way. What leaves no device by this is counted by the server as still there: contexts, code,
- * small allocations, arrays, pools, what libraries have, and what others may have open.
+ * device's own copies to memory that pinning.c makes and keeps. What leaves no device by this is
+ * counted by the server as still there: contexts, code, small allocations, arrays, pools, what
+ * libraries have, and what others may have open.
  */
 #define _GNU_SOURCE
 #include "limits/paged.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "limits/memory.h"
 #include "state/messages.h"
 #include "tenant/clock.h"
 
-#define HUGE	(2ull << 20)
 #define LOOK_NS	200000		/* between two looks whether the devices are idle */
 
 /* The driver has to take the memory, or it stays away: the log says why. */
@@ -177,46 +175,6 @@ static enum wh_paging settle_all(struct wh_session *s, uint32_t order)
 	return how;
 }
 
-/* --- Memory of the host ------------------------------------------------------------------ */
-
-/* Large pages are pinned in less time. */
-static char *host_memory(void)
-{
-	char *p = mmap(NULL, WH_PAGED_PART + HUGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	p += -(uintptr_t)p % HUGE;
-	madvise(p, WH_PAGED_PART, MADV_HUGEPAGE);
-	return p;
-}
-
-/* Part `i` of the host's memory, NULL: there is none. It is pinned if the driver can do it. */
-static char *part(struct wh_paged *p, size_t i)
-{
-	struct wh_paged_part *grown;
-	CUresult res;
-
-	if (i == p->parts) {
-		grown = realloc(p->part, (i + 1) * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		p->part = grown;
-		p->part[i] = (struct wh_paged_part){ .at = host_memory() };
-		if (!p->part[i].at)
-			return NULL;
-		p->parts++;
-	}
-	if (!p->part[i].pinned) {
-		res = p->real.cuMemHostRegister_v2(p->part[i].at, WH_PAGED_PART,
-						   CU_MEMHOSTREGISTER_PORTABLE);
-		p->part[i].pinned = res == CUDA_SUCCESS ||
-				    res == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-	}
-	return p->part[i].at;
-}
-
 /* --- Copies ---------------------------------------------------------------------------------- */
 
 struct way {
@@ -256,8 +214,8 @@ static CUresult enter(struct way *w, CUcontext ctx)
 }
 
 /*
- * While one part is on its way, the next one is pinned. Not all that was copied need be away: each
- * range knows its place.
+ * While one part is on its way, the next ones are pinned. Not all that was copied need be away:
+ * each range knows its place.
  */
 static CUresult copy(struct way *w, struct wh_paged_range *r)
 {
@@ -270,7 +228,7 @@ static CUresult copy(struct way *w, struct wh_paged_range *r)
 	for (done = 0; res == CUDA_SUCCESS && done < r->size; done += n, w->at += n) {
 		in = (r->host + done) % WH_PAGED_PART;
 		n = WH_PAGED_PART - in < r->size - done ? WH_PAGED_PART - in : r->size - done;
-		host = part(w->p, (r->host + done) / WH_PAGED_PART);
+		host = wh_pinning_part(w->p, (r->host + done) / WH_PAGED_PART);
 		if (!host)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		res = w->out ? w->p->real.cuMemcpyDtoHAsync_v2(host + in, r->addr + done, n,
@@ -286,6 +244,30 @@ static bool leaves(const struct wh_paged_range *r)
 	return !r->foreign && !r->shared;
 }
 
+static bool moves(const struct wh_paged_range *r, bool out)
+{
+	return out ? leaves(r) : r->away;
+}
+
+/* Threads make the place of all that moves, each in a context that has some of it. */
+static void begin_place(struct wh_paged *p, bool out)
+{
+	const struct wh_paged_range *r;
+	uint64_t bytes = 0;
+	CUcontext ctx = NULL;
+
+	for (r = p->range; r < p->range + p->n; r++) {
+		if (!moves(r, out))
+			continue;
+		ctx = r->real;
+		if (out)
+			bytes += r->size;
+		else if (bytes < r->host + r->size)
+			bytes = r->host + r->size;
+	}
+	wh_pinning_begin(p, ctx, bytes);
+}
+
 /* Copies all that leaves, or all that is away, in the order of the table. *bytes: how much. */
 static CUresult copy_all(struct wh_paged *p, bool out, uint64_t *bytes)
 {
@@ -293,10 +275,12 @@ static CUresult copy_all(struct wh_paged *p, bool out, uint64_t *bytes)
 	CUresult res = CUDA_SUCCESS, end;
 	size_t i;
 
+	begin_place(p, out);
 	for (i = 0; res == CUDA_SUCCESS && i < p->n; i++)
-		if (out ? leaves(&p->range[i]) : p->range[i].away)
+		if (moves(&p->range[i], out))
 			res = copy(&w, &p->range[i]);
 	end = finish(&w);
+	wh_pinning_end(p);
 	p->real.cuCtxSetCurrent(NULL);
 	*bytes = w.at;
 	return res == CUDA_SUCCESS ? end : res;
@@ -312,22 +296,29 @@ static void say(struct wh_session *s, uint32_t order, enum wh_paging how)
 	wh_tenant_wake(word);
 }
 
+/* The caller has the lock, or nobody else is inside. */
+static uint64_t leaving(const struct wh_paged *p)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		sum += leaves(&p->range[i]) ? p->range[i].size : 0;
+	return sum;
+}
+
 /*
  * Would most of what the worker has stay? Then the driver's checkpoint, which is slow but takes
  * all, makes more room.
  */
 static bool pays(const struct wh_session *s)
 {
-	const struct wh_paged *p = s->limits.paged;
-	uint64_t leave = 0, all = 0;
+	uint64_t all = 0;
 	unsigned int d;
-	size_t i;
 
-	for (i = 0; i < p->n; i++)
-		leave += leaves(&p->range[i]) ? p->range[i].size : 0;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		all += s->limits.account->device[d].memory;
-	return leave > all / 2;
+	return leaving(s->limits.paged) > all / 2;
 }
 
 static void trim_pools(struct wh_session *s)
@@ -471,4 +462,29 @@ void wh_paging_obey(struct wh_session *s, uint32_t order)
 		how = come_back(s, order);
 	wh_self.ctx = WH_CTX_UNKNOWN;
 	say(s, order, how);
+}
+
+/* --- Before an order to leave ---------------------------------------------------------------- */
+
+#define NICE	19	/* the program's own threads go first */
+
+void wh_paging_ahead(struct wh_session *s)
+{
+	const uint32_t *word = &s->limits.account->order;
+	struct wh_paged *p = s->limits.paged;
+	uint32_t order;
+	uint64_t bytes;
+
+	/* Where this is refused, it costs the program some of its CPU. */
+	setpriority(PRIO_PROCESS, 0, NICE);
+	for (;;) {
+		order = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+		if (WH_PAGE_STATE(order) == WH_PAGE_AHEAD) {
+			pthread_mutex_lock(&p->lock);
+			bytes = leaving(p);
+			pthread_mutex_unlock(&p->lock);
+			wh_pinning_ahead(p, bytes, word, order);
+		}
+		wh_tenant_await(word, order, 0);
+	}
 }
