@@ -30,13 +30,14 @@ WORDS = {
     'settles': 'its success says that work is done',
     'together': "the worker may run it while it runs other threads' calls",
     'waits': 'the driver may wait for the device in it',
+    'apart': "from then on something is out of the legacy default stream's order",
 }
 # The flag +frees says this bit.
 FREES = 'it frees memory that a posted call could name'
 # A call that the worker runs together with others must be neutral: it ends nothing that another has looked up.
 TOGETHER = 'together'
 # A call that changes what is known is not neutral.
-CHANGES = ('begins_capture', 'ends_capture', 'shares')
+CHANGES = ('begins_capture', 'ends_capture', 'shares', 'apart')
 
 
 def _judge(call, words, where):

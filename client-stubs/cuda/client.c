@@ -273,6 +273,7 @@ static CUresult answered(struct wh_call *c, uint32_t handler, int status)
 		r->size = 0;	/* the bytes there are no response */
 		return lost(status);
 	}
+	wh_slot_ended();
 	if (WH_UNLIKELY(r->size & WH_RSP_OUTPUT)) {
 		r->size &= ~WH_RSP_OUTPUT;
 		wh_slots[wh_thread.slot].output = true;

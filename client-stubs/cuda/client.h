@@ -80,6 +80,21 @@ void wh_thread_after_fork(void);	/* in a fork's child */
 
 /* --- A thread ------------------------------------------------------------------ */
 
+/* What had been sent when a call began whose success says that a stream is at rest (rest.c). */
+struct wh_rest_mark {
+	uint64_t own;		/* requests of this thread; the call adds those that it makes */
+	uint64_t others;	/* requests of other threads that had ended */
+};
+
+/* The last stream that a thread knows to be at rest. */
+struct wh_rest {
+	struct wh_rest_mark at;
+	uint64_t ctx, stream;
+	bool known;
+	bool waited;		/* by a request that does all that a wait for the stream does */
+	bool copied;		/* a copy was posted into it since */
+};
+
 #define WH_CTX_DEPTH	64
 struct wh_thread {
 	uint64_t ctx;			/* top of the stack below; 0: none */
@@ -92,6 +107,8 @@ struct wh_thread {
 	uint32_t own_slot;		/* the slot that it prefers */
 	/* profile.c: the API call that runs, and the request that is no part of one */
 	uint32_t number, request;
+	uint64_t ended;			/* number of its requests that have ended: rest.c */
+	struct wh_rest rest;
 	struct wh_thread_stream *streams;	/* per-thread default streams */
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];

@@ -4,6 +4,7 @@
  * call. Owns the stack of each thread and the list of contexts that this
  * process has seen, so that making one current needs no call.
  */
+#include "rest.h"
 #include "stubs.h"
 #include "table.h"
 
@@ -29,6 +30,9 @@ void wh_context_seen(uint64_t ctx, CUdevice dev)
 		goto out;
 	if (i == seen_count)
 		seen_count++;
+	/* Each context has a legacy default stream of its own. */
+	if (seen_count > 1)
+		wh_rest_apart();
 	seen[i] = (struct seen) { ctx, dev };
 out:
 	pthread_mutex_unlock(&seen_lock);

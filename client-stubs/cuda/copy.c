@@ -3,11 +3,15 @@
  * One-dimensional copies. They look at the host side first. The driver copies memory of the
  * data area itself, by its address. Any other memory is pageable and goes through staging.
  */
+#include "rest.h"
 #include "stubs.h"
 
 /* Copies larger than this are cut into pieces that overlap; for smaller ones, one call does all. */
 #define ONE_CALL	(1UL << 20)
 static size_t one_call WH_PAIR;
+
+/* Bytes that a posted request has room for, beside its head (hypercall-abi/shm.h). */
+#define POSTED_BYTES	4096
 
 /* Bytes that fit into the message need no staging buffer, and so not its lock. */
 static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, CUstream stream)
@@ -31,6 +35,32 @@ static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, 
 	return res;
 }
 
+/*
+ * Works like cuMemcpyHtoD() where nothing is under way in the legacy default stream: there is
+ * nothing to wait for before the copy, and nobody waits for it.
+ */
+static CUresult in_posted(CUdeviceptr dst, const void *src, size_t n)
+{
+	const struct wh_staged c = { WH_COPY_TO_DEVICE, dst, 0, (void *)src, n, 0, false };
+	CUresult res = n <= POSTED_BYTES ? tiny_in(dst, src, n, true, NULL) : wh_staged_copy(&c);
+
+	if (res == CUDA_SUCCESS)
+		wh_rest_copied();
+	return res;
+}
+
+/* Copies to the host, and knows then that the legacy default stream is at rest. */
+static CUresult out(void *host, CUdeviceptr device, size_t n)
+{
+	struct wh_rest_mark m = wh_rest_begin();
+	CUresult res = wh_raw_cuMemcpyDtoH_v2(host, device, n);
+
+	m.own++;
+	if (res == CUDA_SUCCESS && n)
+		wh_rest_reached(m, 0, false);
+	return res;
+}
+
 /* Copies through the staging memory, if one call is enough; `done` says whether it was. */
 static inline CUresult small(void *host, CUdeviceptr device, size_t n, bool in, bool *done)
 {
@@ -47,7 +77,9 @@ static inline CUresult small(void *host, CUdeviceptr device, size_t n, bool in, 
 		wh_bulk_copy(buf, host, n, n);
 		res = wh_raw_cuMemcpyHtoD_v2(device, buf, n);
 	} else if (*done) {
-		res = wh_raw_cuMemcpyDtoH_v2(buf, device, n);
+		res = out(buf, device, n);
+		if (res == CUDA_SUCCESS && n)
+			wh_staging_rests();
 		if (res == CUDA_SUCCESS)
 			wh_bulk_copy(host, buf, n, n);
 	}
@@ -82,6 +114,8 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t Byte
 		return wh_raw_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
 	if (wh_managed_has(srcHost))
 		return managed_copy((void *)dstDevice, srcHost, ByteCount);
+	if (ByteCount && wh_rest_before_copy(dstDevice, ByteCount))
+		return in_posted(dstDevice, srcHost, ByteCount);
 	if (ByteCount <= WH_SMALL_BYTES)
 		return tiny_in(dstDevice, srcHost, ByteCount, false, NULL);
 	if (!one_call || ByteCount <= one_call) {
@@ -99,7 +133,7 @@ CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 	bool done;
 
 	if (!ready() || !dstHost || wh_in_data(dstHost, ByteCount))
-		return wh_raw_cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount);
+		return out(dstHost, srcDevice, ByteCount);
 	if (wh_managed_has(dstHost))
 		return managed_copy(dstHost, (void *)srcDevice, ByteCount);
 	if (!one_call || ByteCount <= one_call) {

@@ -37,6 +37,8 @@ int wh_captures WH_PAIR;
  * waited for it, it may tell those processes, and they rely on it.
  */
 bool wh_shares_events WH_PAIR;
+/* Then a copy has arrived before its call returns (rest.c). */
+bool wh_apart WH_PAIR;
 
 static uint64_t load(const uint64_t *p)
 {
@@ -67,6 +69,8 @@ void wh_post_change(uint16_t e)
 	raise_by_one(&wh_epoch);
 	if (e & WH_EFFECT_SHARES)
 		__atomic_store_n(&wh_shares_events, true, __ATOMIC_RELAXED);
+	if (e & WH_EFFECT_APART)
+		__atomic_store_n(&wh_apart, true, __ATOMIC_RELAXED);
 	if (e & WH_EFFECT_BEGINS_CAPTURE)
 		__atomic_fetch_add(&wh_captures, 1, __ATOMIC_RELAXED);
 	else if (e & WH_EFFECT_ENDS_CAPTURE && __atomic_load_n(&wh_captures, __ATOMIC_RELAXED))

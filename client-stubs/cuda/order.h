@@ -13,6 +13,7 @@ extern WH_HIDDEN uint64_t wh_epoch, wh_epoch_memory;
 extern WH_HIDDEN uint64_t wh_epoch_library[WH_LIBS];	/* an epoch for the calls of each library */
 extern WH_HIDDEN int wh_captures;	/* number under way */
 extern WH_HIDDEN bool wh_shares_events;
+extern WH_HIDDEN bool wh_apart;		/* something is out of the legacy default stream's order */
 
 /*
  * Returns the epoch of what is known, which is never 0. What is true in an epoch is true while

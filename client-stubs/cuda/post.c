@@ -94,6 +94,7 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 	if (l->t->post(l, wh_thread.slot, handler, c->size) != WH_OK)
 		return false;
 	wh_order_note(&k);
+	wh_slot_ended();
 	wh_slots[wh_thread.slot].crossings++;
 	wh_slots[wh_thread.slot].posted++;
 	return true;

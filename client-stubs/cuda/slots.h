@@ -24,10 +24,20 @@ struct wh_slot_state {
 	bool logged;		/* its thread has an entry for callbacks of the log (logs.c) */
 	uint64_t crossings;	/* number of requests sent; written with the slot */
 	uint64_t posted;	/* how many of them were not waited for */
+	uint64_t ended;		/* number answered, or posted; written with the slot: rest.c */
 } __attribute__((aligned(64)));
 extern WH_HIDDEN struct wh_slot_state wh_slots[WH_MAX_SLOTS];
 /* No call was ever made in slots from this number on. */
 extern WH_HIDDEN uint32_t wh_slots_used;
+
+/* With the slot: a request is posted or answered, and its call may return. */
+static inline void wh_slot_ended(void)
+{
+	struct wh_slot_state *s = &wh_slots[wh_thread.slot];
+
+	__atomic_store_n(&s->ended, s->ended + 1, __ATOMIC_RELEASE);
+	wh_thread.ended++;
+}
 
 /* Must the slot be slot 0? */
 static inline bool wh_slot_first_only(void)

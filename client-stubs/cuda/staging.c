@@ -5,6 +5,7 @@
  * copy may still run is waited for before its next use, never after, so an asynchronous copy to
  * the device returns early.
  */
+#include "rest.h"
 #include "stubs.h"
 
 #define BUFFERS		4
@@ -21,6 +22,8 @@ _Static_assert(BUFFERS <= WH_FENCES, "a fence for each buffer");
 
 static uint8_t *buffer[BUFFERS] WH_PAIR;
 static bool in_flight[BUFFERS] WH_PAIR;
+/* Of a copy into a legacy default stream: that one's context; else 0. */
+static uint64_t legacy[BUFFERS] WH_PAIR;
 static size_t buffer_size WH_PAIR;
 static unsigned int next_buffer WH_PAIR;
 
@@ -38,18 +41,19 @@ bool wh_staging_init(void)
 	return p;
 }
 
-static CUresult settle(unsigned int b)
+static CUresult settle(unsigned int b, struct wh_rest_mark *m)
 {
 	CUresult res;
 
 	if (!in_flight[b])
 		return CUDA_SUCCESS;
-	res = wh_wait(WH_WAIT_FENCE, b);
+	res = wh_wait_from(m, WH_WAIT_FENCE, b);
 	in_flight[b] = false;
 	return res;
 }
 
-static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, size_t n)
+static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, size_t n,
+		      struct wh_rest_mark *m)
 {
 	bool array = c->kind >= WH_COPY_TO_ARRAY;
 	struct wh_req_whStageCopy *q;
@@ -66,9 +70,11 @@ static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, si
 	q->size = n;
 	q->kind = c->kind;
 	q->fence = b;
+	legacy[b] = c->stream ? 0 : wh_thread.ctx;
 	in_flight[b] = true;	/* it is set early, since a handler may leave the call for good */
 	res = wh_post_copy(&call, sizeof(*q));
 	wh_end(&call);
+	m->own++;
 	in_flight[b] = res == CUDA_SUCCESS;
 	return res;
 }
@@ -82,22 +88,34 @@ static size_t piece(const struct wh_staged *c, size_t done)
 	return n < c->size - done ? n : c->size - done;
 }
 
+void wh_staging_rests(void)
+{
+	unsigned int b;
+
+	for (b = 0; b < BUFFERS; b++)
+		if (legacy[b] && legacy[b] == wh_thread.ctx)
+			in_flight[b] = false;
+}
+
 static CUresult to_device(const struct wh_staged *c)
 {
+	struct wh_rest_mark m = wh_rest_begin();
 	CUresult res = CUDA_SUCCESS;
 	size_t done, n;
 	unsigned int b = 0;
 
+	if (!c->stream && wh_rest_empty())
+		wh_staging_rests();
 	for (done = 0; done < c->size && res == CUDA_SUCCESS; done += n) {
 		n = piece(c, done);
 		b = next_buffer++ % BUFFERS;
-		res = settle(b);
+		res = settle(b, &m);
 		if (res != CUDA_SUCCESS)
 			break;
 		wh_bulk_copy(buffer[b], (const uint8_t *)c->host + done, n, c->size);
-		res = start(c, b, done, n);
+		res = start(c, b, done, n, &m);
 	}
-	return res == CUDA_SUCCESS && c->wait ? settle(b) : res;
+	return res == CUDA_SUCCESS && c->wait ? settle(b, &m) : res;
 }
 
 /* Starts pieces ahead: the device fills buffers while the last one is emptied. */
@@ -105,27 +123,31 @@ static CUresult to_host(const struct wh_staged *c)
 {
 	size_t started = 0, done = 0, n;
 	unsigned int b, first = next_buffer;
+	struct wh_rest_mark m = wh_rest_begin();
 	CUresult res = CUDA_SUCCESS;
 
 	while (done < c->size && res == CUDA_SUCCESS) {
 		while (started < c->size && next_buffer - first < BUFFERS - 1 &&
 		       res == CUDA_SUCCESS) {
 			b = next_buffer++ % BUFFERS;
-			res = settle(b);
+			res = settle(b, &m);
 			n = piece(c, started);
 			if (res == CUDA_SUCCESS)
-				res = start(c, b, started, n);
+				res = start(c, b, started, n, &m);
 			started += n;
 		}
 		if (res != CUDA_SUCCESS)
 			break;
 		b = first++ % BUFFERS;
 		n = piece(c, done);
-		res = settle(b);
+		res = settle(b, &m);
 		if (res == CUDA_SUCCESS)
 			wh_bulk_copy((uint8_t *)c->host + done, buffer[b], n, c->size);
 		done += n;
 	}
+	/* The last fence stands behind all that the stream had before. */
+	if (res == CUDA_SUCCESS)
+		wh_rest_reached(m, c->stream, true);
 	return res;
 }
 
@@ -160,13 +182,14 @@ CUresult wh_staged_copy(const struct wh_staged *c)
 
 CUresult wh_staging_get(uint8_t **buf, size_t *size)
 {
+	struct wh_rest_mark m = { 0, 0 };
 	CUresult res = wh_lock(WH_LOCK_STAGE);
 	unsigned int b;
 
 	if (res != CUDA_SUCCESS)
 		return res;
 	b = next_buffer % BUFFERS;
-	settle(b);
+	settle(b, &m);
 	*size = buffer_size;
 	*buf = buffer[b];
 	return CUDA_SUCCESS;

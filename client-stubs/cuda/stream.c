@@ -4,7 +4,7 @@
  * thread of the worker, and a client thread's calls may come to any of these. So each client
  * thread gets a real stream instead, made at first use.
  */
-#include "slots.h"
+#include "rest.h"
 #include "stubs.h"
 
 #include <sched.h>
@@ -51,7 +51,7 @@ static CUresult fetch(uint32_t kind, uint64_t ticket)
 	return kind == WH_WAIT_FENCE ? CUDA_SUCCESS : wh_managed_fetch(ticket);
 }
 
-CUresult wh_wait(uint32_t kind, uint64_t handle)
+CUresult wh_wait_from(struct wh_rest_mark *m, uint32_t kind, uint64_t handle)
 {
 	uint64_t ticket = 0;
 	CUresult res;
@@ -60,6 +60,7 @@ CUresult wh_wait(uint32_t kind, uint64_t handle)
 		bool alone = __atomic_load_n(&wh_client.threads, __ATOMIC_RELAXED) <= 1;
 
 		res = wait_slice(kind, handle, alone ? SLICE_ALONE_US : SLICE_SHARED_US, &ticket);
+		m->own++;
 		if (WH_UNLIKELY(wh_client.mirrors && res == CUDA_SUCCESS))
 			return fetch(kind, ticket);
 		if (res != CUDA_ERROR_NOT_READY)
@@ -67,6 +68,20 @@ CUresult wh_wait(uint32_t kind, uint64_t handle)
 		if (!alone)
 			sched_yield();
 	}
+}
+
+CUresult wh_wait(uint32_t kind, uint64_t handle)
+{
+	struct wh_rest_mark m = wh_rest_begin();
+	bool whole = kind == WH_WAIT_CONTEXT;
+	CUresult res;
+
+	if (kind == WH_WAIT_STREAM && wh_rest_waited(handle))
+		return CUDA_SUCCESS;
+	res = wh_wait_from(&m, kind, handle);
+	if (res == CUDA_SUCCESS && (whole || kind == WH_WAIT_STREAM))
+		wh_rest_reached(m, whole ? 0 : handle, true);
+	return res;
 }
 
 CUresult cuStreamSynchronize(CUstream hStream)
@@ -105,11 +120,19 @@ struct wh_thread_stream {
 	uint64_t stream;
 };
 
+/* Such a stream is in no order with the legacy default stream. */
+static void note_flags(unsigned int flags)
+{
+	if (flags & CU_STREAM_NON_BLOCKING)
+		wh_rest_apart();
+}
+
 /* As with the driver (tests/softgpu/answers.ref), no old stream is left after a failure. */
 CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
 {
 	if (phStream)
 		*phStream = NULL;
+	note_flags(Flags);
 	return wh_raw_cuStreamCreate(phStream, Flags);
 }
 
@@ -117,6 +140,7 @@ CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int 
 {
 	if (phStream)
 		*phStream = NULL;
+	note_flags(flags);
 	return wh_raw_cuStreamCreateWithPriority(phStream, flags, priority);
 }
 

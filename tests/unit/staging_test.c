@@ -5,6 +5,7 @@
  * bytes.
  */
 #include "tap.h"
+#include "rest.h"
 #include "stubs.h"
 
 #define AREA	(32UL << 20)
@@ -20,6 +21,7 @@ static struct {
 	struct wh_req_whStageCopy q;
 	bool pending;
 } later[WH_FENCES];
+static uint64_t reached;
 static int copies, waits, overtaken, fail_at = -1;
 
 void *wh_data_alloc(size_t size, unsigned int flags, bool managed)
@@ -85,10 +87,27 @@ CUresult wh_graph_capture_copy(const struct wh_staged *c)
 	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-CUresult wh_wait(uint32_t kind, uint64_t fence)
+struct wh_rest_mark wh_rest_begin(void)
+{
+	return (struct wh_rest_mark) { 0, 0 };
+}
+
+void wh_rest_reached(struct wh_rest_mark m, uint64_t stream, bool waited)
+{
+	(void)stream;
+	reached = waited ? m.own : 0;
+}
+
+bool wh_rest_empty(void)
+{
+	return false;
+}
+
+CUresult wh_wait_from(struct wh_rest_mark *m, uint32_t kind, uint64_t fence)
 {
 	const struct wh_req_whStageCopy *q = &later[fence].q;
 
+	m->own++;
 	waits += kind == WH_WAIT_FENCE;
 	if (!later[fence].pending)
 		return CUDA_SUCCESS;
@@ -103,10 +122,11 @@ CUresult wh_wait(uint32_t kind, uint64_t fence)
 /* Does what the program's own synchronisation does. */
 static void finish_all(void)
 {
+	struct wh_rest_mark m = { 0, 0 };
 	int i;
 
 	for (i = 0; i < WH_FENCES; i++)
-		wh_wait(WH_WAIT_FENCE, i);
+		wh_wait_from(&m, WH_WAIT_FENCE, i);
 }
 
 /* --- Copies ----------------------------------------------------------------------- */
@@ -161,7 +181,10 @@ static void test_out(void)
 {
 	fill(device, 4);
 	memset(host, 0, SIZE);
+	copies = waits = 0;
 	ok(copy(WH_COPY_TO_HOST, true) == 0 && !differs(host, 4), "copy_to_the_host_is_whole_at_return");
+	ok(copies && reached == (uint64_t)(copies + waits),
+	   "its_stream_is_at_rest_after_as_many_requests_as_it_took");
 	fill(host, 5);
 	copy(WH_COPY_TO_DEVICE, true);
 	finish_all();
@@ -184,16 +207,52 @@ static void test_failure(void)
 	ok(copy(WH_COPY_TO_HOST, true) == 0 && !differs(host, 6), "next_copy_works");
 }
 
+/* What waits for the legacy default stream need not wait for each fence of a copy into it. */
+static void test_rest(void)
+{
+	const struct wh_staged c = { .kind = WH_COPY_TO_DEVICE, .host = host, .size = 4096 };
+	struct wh_staged other = c;
+	int i, before, passed;
+
+	other.stream = 77;
+	wh_thread.ctx = 5;
+	finish_all();
+	for (i = before = 0; i < 8; i++) {
+		before = waits;
+		wh_staged_copy(&c);
+		finish_all();
+		wh_staging_rests();
+	}
+	passed = waits - before - WH_FENCES;
+	ok_eq(passed, 0, "buffers_of_a_stream_at_rest_are_used_again_at_once");
+	for (i = 0; i < 4; i++)
+		wh_staged_copy(i % 2 ? &c : &other);
+	wh_thread.ctx = 6;
+	wh_staging_rests();
+	wh_thread.ctx = 5;
+	overtaken = 0;
+	for (i = 0; i < 4; i++)
+		wh_staged_copy(&c);
+	ok_eq(overtaken, 0, "those_of_another_context_wait_for_their_fences");
+	for (i = 0; i < 4; i++)
+		wh_staged_copy(&other);
+	wh_staging_rests();
+	for (i = 0; i < 4; i++)
+		wh_staged_copy(&other);
+	ok_eq(overtaken, 0, "and_so_do_those_of_another_stream");
+}
+
 int main(void)
 {
 	wh_client.link.data = malloc(AREA);
 	wh_client.link.data_size = AREA;
 	host = malloc(SIZE);
-	tap_plan(12);
+	tap_plan(16);
 	ok(wh_staging_init(), "buffers_are_taken");
 	test_in();
 	test_out();
 	test_failure();
+	test_rest();
 	free(host);
 	free(wh_client.link.data);
 	return tap_exit();
