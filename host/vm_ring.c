@@ -120,6 +120,10 @@ static char *word(const char *fmt, ...)
 /* What QEMU is told of each port, and how many words of it there are. */
 #define EACH	4
 
+/*
+ * QEMU makes devices that are written as JSON after all others, in their order. So ours take the
+ * slots that are left by a command line whose devices have addresses, such as libvirt's.
+ */
 char **wh_vm_ring_words(void)
 {
 	char **w = wh_must(calloc(10 + EACH * relay.parts + 1, sizeof(*w)));
@@ -129,20 +133,22 @@ char **wh_vm_ring_words(void)
 	w[n++] = word("memory-backend-file,id=wormhole-window,mem-path=/proc/self/fd/%d,size=%" PRIu64
 		      ",share=on", relay.window, relay.window_size);
 	w[n++] = "-device";
-	w[n++] = "ivshmem-plain,memdev=wormhole-window";
+	w[n++] = "{\"driver\":\"ivshmem-plain\",\"memdev\":\"wormhole-window\"}";
 	w[n++] = "-chardev";
 	w[n++] = word("socket,id=wormhole-monitor,fd=%d", guest_monitor);
 	w[n++] = "-mon";
 	w[n++] = "chardev=wormhole-monitor,mode=control";
 	w[n++] = "-device";
-	w[n++] = word("virtio-serial-pci,id=wormhole-ports,max_ports=%u", relay.parts + 1);
+	w[n++] = word("{\"driver\":\"virtio-serial-pci\",\"id\":\"wormhole-ports\",\"max_ports\":%u}",
+		      relay.parts + 1);
 	for (i = 0; i < relay.parts; i++) {
 		w[n++] = "-chardev";
 		w[n++] = word("socket,id=" WH_RELAY_CHARDEV "%u,fd=%d", i, guest_port[i]);
 		w[n++] = "-device";
 		/* QEMU says of devices with an id alone when the guest opens and closes them. */
-		w[n++] = word("virtserialport,id=" WH_RELAY_CHARDEV "port-%u,bus=wormhole-ports.0,nr=%u,chardev="
-			      WH_RELAY_CHARDEV "%u,name=" WH_RELAY_PORT "%u", i, i + 1, i, i);
+		w[n++] = word("{\"driver\":\"virtserialport\",\"id\":\"" WH_RELAY_CHARDEV "port-%u\","
+			      "\"bus\":\"wormhole-ports.0\",\"nr\":%u,\"chardev\":\"" WH_RELAY_CHARDEV "%u\","
+			      "\"name\":\"" WH_RELAY_PORT "%u\"}", i, i + 1, i, i);
 	}
 	return w;
 }

@@ -3,7 +3,7 @@
 # The test promises that wormhole-libvirt, in an overlay over this machine's root, which has
 # libvirt, starts a domain of `wormhole xml` by what the packages brought. The start gets as far
 # as a host without the series can. tests/cli/libvirt_test.sh and tests/bochs/libvirt/ test what
-# follows then.
+# follows then. A domain over ring needs no series: there a program of the VM is served.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"
@@ -23,7 +23,7 @@ for d in /run /var/lib/libvirt /var/log/libvirt /var/cache/libvirt; do
 done
 rm -rf "$root/etc/libvirt/qemu" "$root/etc/libvirt/hooks"
 
-plan 11
+plan 17
 mkdir "$root/tmp/debs" "$root/run/lock"
 cp "$build"/deb/wormhole-host_*.deb "$build"/deb/wormhole-libraries_*.deb "$build"/deb/wormhole-libvirt_*.deb \
 	"$root/tmp/debs/"
@@ -50,6 +50,60 @@ is libvirt_defines_it "$? $(inside virsh -q -c qemu:///system list --all --name 
 inside virsh -q -c qemu:///system start tenant >"$tmp/log" 2>&1
 like it_starts_as_far_as_the_hosts_control_device "$(cat "$tmp/log")" 'wormhole: error: /dev/kvm-wormhole'
 is and_nothing_is_noted_of_it_any_more "$(ls "$root/run/wormhole/libvirt")" lock
+
+# --- A domain over ring (docs/ring.md) -----------------------------------------------------------
+virsh() { inside virsh -q -c qemu:///system "$@"; }
+console=$tmp/console
+domain() {
+	cat <<-END
+		<domain type='qemu'><name>vm1</name><memory unit='MiB'>384</memory><vcpu>1</vcpu>
+		<os><type arch='x86_64' machine='q35'>hvm</type><kernel>/tmp/vm/vmlinuz</kernel><initrd>/tmp/vm/initrd</initrd>
+		<cmdline>console=ttyS0 quiet panic=-1</cmdline></os><cpu mode='maximum'/><on_crash>destroy</on_crash>
+		<devices><emulator>/usr/lib/wormhole/libvirt/emulator-ring</emulator><serial type='pty'/></devices></domain>
+	END
+}
+# The terminal keeps little of what the guest says: it is read from the start on.
+follow() {
+	tty=$(virsh ttyconsole vm1) && [ -n "$tty" ] || return
+	cat "$root$tty" >"$console" 2>/dev/null &
+}
+on_console() { tr -d '\r' <"$console" | grep -q -e "$1"; }
+# said NAME COMMAND... runs a program in the guest and prints what it says.
+said() {
+	printf 'prog %s\n' "$*" >"$root$tty"
+	await on_console "^@end $1 "
+	tr -d '\r' <"$console" | sed -n "/^@begin $1\$/,/^@end $1 /{/^@begin/!p}"
+}
+ring_points() {
+	mkdir "$root/tmp/vm"
+	WH_TOP=$top WH_BUILD=$build "$top/tests/vm/mkinitramfs.sh" "$tmp/overlay.cpio" "$top/tests/deb/domain.list"
+	cat "$build/tests/vm/client.cpio" "$tmp/overlay.cpio" >"$root/tmp/vm/initrd"
+	cp "$build/bochs/debian/vmlinuz" "$root/tmp/vm/"
+	domain >"$root/tmp/vm1.xml"
+	inside wormhole serve --daemon --backend softgpu >"$tmp/serve" 2>&1
+	virsh define /tmp/vm1.xml >"$tmp/log" 2>&1
+	like without_its_tenant_a_domain_over_ring_does_not_start "$(virsh start vm1 2>&1)" \
+		"wormhole: error: .*/vm1.sock.*make the VM's tenant by .wormhole tenant create"
+	inside wormhole tenant create vm1 --mem 64M --sm 30 --user libvirt-qemu >"$tmp/log" 2>&1
+	virsh start vm1 >>"$tmp/log" 2>&1
+	is libvirt_starts_it "$? $(virsh domstate vm1)" "0 running"
+	await_limit=60
+	await follow
+	await on_console '^@listening'
+	like its_memory_is_the_tenants_quota "$(said info /root/client info)" "^total 67108864 "
+	like a_cuda_program_runs_in_it "$(said add env LD_PRELOAD=/usr/lib/wormhole/libwormhole-preload.so /root/vectorAdd)" "^vectorAdd: PASS"
+	is qemu_and_its_relay_are_libvirts_user "$(inside ps -o comm=,user:32= -C qemu-system-x86,wormhole-relay | sort | tr -s ' \n' ' ')" \
+		"qemu-system-x86 libvirt-qemu wormhole-relay libvirt-qemu "
+	virsh destroy vm1 >>"$tmp/log" 2>&1
+	no_relay() { ! inside pgrep -x wormhole-relay; }
+	ok its_relay_ends_with_it await no_relay
+	inside wormhole stop --force >>"$tmp/log" 2>&1
+}
+lacks=
+for f in bochs/debian/vmlinuz tests/vm/client.cpio examples/static/vectorAdd tests/tenant/bin/client; do
+	[ -e "$build/$f" ] || lacks="build/$f is not built: make images"
+done
+if [ -z "$lacks" ]; then ring_points; else for n in 1 2 3 4 5 6; do skip "domain_over_ring_$n" "$lacks"; done; fi
 
 inside sh -c 'kill $(cat /run/libvirtd.pid); dpkg -P wormhole-libvirt wormhole-host wormhole-libraries' >"$tmp/log" 2>&1
 is nothing_is_left "$? $(find "$root/etc/libvirt/hooks" "$root/usr/lib/wormhole" "$unit" 2>/dev/null)" "0 "
