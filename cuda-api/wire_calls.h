@@ -320,6 +320,8 @@ struct wh_req_whHostFunc {
 #define WH_HOST_KEEP		4	/* [addr, addr + size), not for the device */
 #define WH_HOST_PLACE		5	/* a kept block, for the device, at reserved addresses */
 #define WH_HOST_BACK		6	/* a placed block is only kept again */
+/* Maps a file that the client has lent (shm.h): `flags` is its number, `addr` the place in it. */
+#define WH_HOST_FILE		7
 #define WH_MAX_HOST_BLOCKS	65536
 struct wh_req_whHostBlock {
 	struct wh_req hdr;

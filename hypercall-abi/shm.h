@@ -45,6 +45,40 @@ struct wh_shm_offer {
 };
 
 /*
+ * A client that registers a shared map (a memfd, or a file of tmpfs) lends its worker that file. It
+ * connects once more, from a socket whose abstract name begins so. No descriptor is sent: to close
+ * one of a file system that a program serves may wait for that program for ever. A helper of the
+ * server's says a secret, and the client names one of its descriptors. The helper opens that file
+ * as the client itself could, and only if it is the kernel's memory. Then it hands it to the
+ * worker, which maps it when the client asks for it by its number (WH_HOST_FILE).
+ */
+#define WH_SHM_LENDS	"wormhole-lends-map/"
+
+enum wh_shm_lent {
+	WH_SHM_LENT,
+	WH_SHM_LENT_BUSY,	/* the worker is being lent another one: it is worth trying again */
+	WH_SHM_LENT_NO_MEMORY,	/* the file is neither a memfd nor on tmpfs */
+	WH_SHM_LENT_NO_RIGHT,	/* the user may not open it, or the server may not ask for it */
+	WH_SHM_LENT_NOBODY,	/* there is no such descriptor, or no worker that could have it */
+};
+
+/* The helper's two messages; the first one has the secret. */
+struct wh_shm_lend_answer {
+	uint32_t magic;
+	uint32_t status;	/* enum wh_shm_lent */
+	uint64_t secret[2];
+};
+
+struct wh_shm_lend {
+	uint32_t magic;
+	uint32_t number;	/* the client's own */
+	uint64_t secret[2];
+	uint64_t inode;		/* what the descriptor should be of */
+	int32_t file;
+	uint32_t resv;
+};
+
+/*
  * The client sends this before its first call in a slot other than 0: the worker makes a
  * thread for it.
  */

@@ -3,11 +3,15 @@
 #define _GNU_SOURCE
 #include "maps.h"
 
-#include <stdint.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "window.h"
 
@@ -17,7 +21,8 @@
 #endif
 
 struct line {
-	unsigned long start, end, inode;
+	unsigned long start, end, offset, inode;
+	unsigned int major, minor;
 	char perms[5], name[64];
 };
 
@@ -33,7 +38,7 @@ static enum wh_pages kind_of(const struct line *l)
 		return WH_PAGES_STACK;
 	if (!strcmp(l->perms, "r--p") && (anonymous || l->inode))
 		return WH_PAGES_CONSTANT;
-	return WH_PAGES_OTHER;
+	return !strcmp(l->perms, "rw-s") ? WH_PAGES_SHARED : WH_PAGES_OTHER;
 }
 
 /* Pages of the stack that were registered once are plain ones. */
@@ -52,8 +57,8 @@ static bool next_line(FILE *f, char **text, size_t *room, struct line *l)
 		if (getline(text, room, f) <= 0)
 			return false;
 		l->name[0] = 0;
-	} while (sscanf(*text, "%lx-%lx %4s %*x %*s %lu %63s", &l->start, &l->end, l->perms,
-			&l->inode, l->name) < 4);
+	} while (sscanf(*text, "%lx-%lx %4s %lx %x:%x %lu %63s", &l->start, &l->end, l->perms,
+			&l->offset, &l->major, &l->minor, &l->inode, l->name) < 7);
 	return true;
 }
 
@@ -77,6 +82,71 @@ enum wh_pages wh_maps_kind(const void *low, size_t size)
 	free(text);
 	fclose(f);
 	return done < end ? WH_PAGES_NOTHING : kind;
+}
+
+/* Is the descriptor of this file? A file system that a program serves is not asked. */
+static bool is_of(int fd, const struct line *l)
+{
+	struct statx s;
+
+	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &s) &&
+	       s.stx_ino == l->inode && s.stx_dev_major == l->major && s.stx_dev_minor == l->minor;
+}
+
+static int own_descriptor(const struct line *l)
+{
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *e;
+	int fd = -1;
+
+	while (all && fd < 0 && (e = readdir(all)))
+		if (e->d_name[0] != '.' && is_of(atoi(e->d_name), l))
+			fd = atoi(e->d_name);
+	if (all)
+		closedir(all);
+	return fd;
+}
+
+/* A file that was unlinked has a name that leads to no file, or to another one. */
+static int open_by_name(char *text, const struct line *l)
+{
+	char *path = strchr(text, '/');
+	int fd;
+
+	if (!path)
+		return -1;
+	path[strcspn(path, "\n")] = 0;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0 && is_of(fd, l))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int wh_maps_file(const void *low, size_t size, uint64_t *offset, uint64_t *inode, bool *close_it)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	struct line l = { .end = 0 };
+	uintptr_t at = (uintptr_t)low;
+	char *text = NULL;
+	size_t n = 0;
+	int fd = -1;
+
+	*close_it = false;
+	while (f && next_line(f, &text, &n, &l) && l.end <= at)
+		;
+	if (l.start <= at && l.end > at && l.end - at >= size) {
+		*offset = l.offset + (at - l.start);
+		*inode = l.inode;
+		fd = own_descriptor(&l);
+		*close_it = fd < 0;
+		fd = fd < 0 ? open_by_name(text, &l) : fd;
+	}
+	free(text);
+	if (f)
+		fclose(f);
+	return fd;
 }
 
 bool wh_maps_writable(const void *p)

@@ -17,6 +17,9 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include "shm.h"
 
 /* A registered range; [low, low + pages) are the whole pages around it. */
 struct range {
@@ -35,6 +38,7 @@ struct pages {
 	uint8_t *low, *far;
 	size_t size;
 	bool constant;			/* the program may only read them */
+	bool file;			/* a shared map that the worker has, too; far is low */
 };
 
 static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
@@ -46,6 +50,7 @@ static size_t ranges WH_PAIR, room WH_PAIR;
 /* The pages of all registered ranges that are at their address in the worker, by address. */
 static struct pages *shared WH_PAIR;
 static size_t shares WH_PAIR, share_room WH_PAIR;
+static uint32_t loans WH_PAIR;		/* files that were lent: each has its number */
 
 static void begin_change(void)
 {
@@ -213,9 +218,10 @@ static bool take_out(const struct pages *p, struct pages *out)
 		    out->low;
 	out->far = s->far + (out->low - s->low);
 	out->constant = s->constant;
+	out->file = s->file;
 	behind = (struct pages) { .low = out->low + out->size, .far = out->far + out->size,
 				  .size = s->low + s->size - (out->low + out->size),
-				  .constant = s->constant };
+				  .constant = s->constant, .file = s->file };
 	pthread_rwlock_wrlock(&range_lock);
 	s->size = out->low - s->low;
 	if (!s->size) {
@@ -342,17 +348,18 @@ static bool all_private(const struct pages *all)
 
 	while (run.low + run.size < end) {
 		s = &shared[WH_ABOVE(shared, shares, low, run.low + run.size) - 1];
-		if (run.size && run.constant != s->constant) {
-			if (!to_private(&run))
+		if (run.size && (run.constant != s->constant || run.file != s->file)) {
+			if (!run.file && !to_private(&run))
 				return false;
 			run = (struct pages) { .low = run.low + run.size };
 		}
 		n = s->low + s->size - (run.low + run.size);
 		run.constant = s->constant;
+		run.file = s->file;
 		run.size += n < (size_t)(end - (run.low + run.size)) ?
 			    n : (size_t)(end - (run.low + run.size));
 	}
-	return to_private(&run);
+	return run.file || to_private(&run);
 }
 
 static void give_far(const struct pages *r)
@@ -379,12 +386,58 @@ static CUresult give_back(const struct pages *all)
 
 	while (take_out(all, &p)) {
 		res = wh_host_block(WH_HOST_UNALIAS, p.far, p.size, NULL, 0);
-		if (res == CUDA_SUCCESS)
+		if (res == CUDA_SUCCESS && !p.file)
 			give_far(&p);
-		else if (first == CUDA_SUCCESS)
+		else if (res != CUDA_SUCCESS && first == CUDA_SUCCESS)
 			first = res;
 	}
 	return first;
+}
+
+/* Why the server lent the worker nothing. */
+static CUresult not_lent(int why)
+{
+	switch (why) {
+	case WH_SHM_LENT_NO_MEMORY:
+		return wh_refuse("cuMemHostRegister of a shared map of no memfd and no file on tmpfs");
+	case WH_SHM_LENT_NO_RIGHT:
+		return wh_refuse("cuMemHostRegister of a shared map that the server may not open "
+				 "as this user");
+	default:
+		return wh_refuse("cuMemHostRegister of a shared map that cannot be lent now");
+	}
+}
+
+/*
+ * Pages of a shared map stay where they are, and the worker maps the same ones, so others that have
+ * the map see what the device writes. The server opens the file for the worker (shm.h).
+ */
+static CUresult lend_pages(struct pages *p)
+{
+	struct wh_link *l = &wh_client.link;
+	uint64_t offset, inode;
+	bool close_it;
+	CUresult res;
+	int fd, rc;
+
+	if (!l->t->lend)
+		return wh_refuse("cuMemHostRegister of a shared map over this transport");
+	fd = wh_maps_file(p->low, p->size, &offset, &inode, &close_it);
+	if (fd < 0)
+		return wh_refuse("cuMemHostRegister of a shared map without a descriptor or a name");
+	rc = l->t->lend(l, fd, inode, ++loans);
+	if (close_it)
+		close(fd);
+	if (rc)
+		return not_lent(rc);
+	res = wh_host_block(WH_HOST_FILE, (void *)offset, p->size, p->low, loans);
+	if (res == CUDA_ERROR_MAP_FAILED)
+		return wh_refuse("cuMemHostRegister of a shared map where the worker cannot map it");
+	p->far = p->low;
+	p->file = true;
+	if (res == CUDA_SUCCESS)
+		share(p);
+	return res;
 }
 
 /* Brings the pages that no other range has to the worker, at their address if possible. */
@@ -399,8 +452,11 @@ static CUresult bring(struct range *r, struct pages *p, unsigned int flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (kind == WH_PAGES_STACK && !wh_stack_is_first(p->low))
 		return wh_refuse("cuMemHostRegister of the first thread's stack by another thread");
+	if (kind == WH_PAGES_SHARED)
+		return lend_pages(p);
 	if (kind == WH_PAGES_OTHER)
-		return wh_refuse("cuMemHostRegister of a shared map or of memory of several kinds");
+		return wh_refuse("cuMemHostRegister of memory of several kinds, or of a kind such as "
+				 "read-only shared maps");
 	if (!wh_exchange_holds(p->low, p->size))
 		return wh_refuse("cuMemHostRegister beside a thread's own data on a kernel "
 				 "that gives this process no userfaultfd");
@@ -593,7 +649,7 @@ void wh_registered_after_fork(void)
 	const struct range *r;
 
 	for (p = shared; p < shared + shares; p++)
-		if (!is_lent(p->low))
+		if (!p->file && !is_lent(p->low))
 			to_copy(p);
 	for (r = range; r < range + ranges; r++)
 		if ((!r->there || r->mapped) && !is_lent(r->low))

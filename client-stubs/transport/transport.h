@@ -105,6 +105,12 @@ struct wh_transport {
 	 */
 	void (*forked)(struct wh_link *l);
 	/*
+	 * Lends the worker the file behind a descriptor of this process, for whHostBlock. `number`
+	 * is the caller's own. Returns enum wh_shm_lent of shm.h, or a negative status. NULL: no
+	 * file can be lent.
+	 */
+	int (*lend)(struct wh_link *l, int file, uint64_t inode, uint32_t number);
+	/*
 	 * The process ends: gives the pair back at once. The program's memory in the part stays
 	 * accessible, with any content. NULL: nothing is to be done.
 	 */

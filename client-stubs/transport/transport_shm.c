@@ -13,10 +13,12 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -70,7 +72,26 @@ static int shm_probe(void)
 	return socket_path(&a) && is_socket(a.sun_path);
 }
 
-static int dial(void)
+/*
+ * The name says what the connection is for (shm.h). Names are the whole machine's, so it has random
+ * numbers.
+ */
+static int bind_name(int fd, const char *kind)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	unsigned long long any[2];
+	int n;
+
+	if (getrandom(any, sizeof(any), 0) != sizeof(any))
+		return -1;
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "%s%016llx%016llx", kind, any[0],
+		     any[1]);
+	return bind(fd, (struct sockaddr *)&a,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n));
+}
+
+/* kind: of the connection's name; NULL: a program's own connection has none. */
+static int dial(const char *kind)
 {
 	struct sockaddr_un a;
 	int fd;
@@ -80,7 +101,8 @@ static int dial(void)
 		return -1;
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+	if (fd >= 0 && (!kind || !bind_name(fd, kind)) &&
+	    connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
 		return fd;
 	wh_note_reason("cannot connect to %s: %s; its server, or the tenant, has ended or is another user's",
 		       a.sun_path, strerror(errno));
@@ -234,7 +256,7 @@ static int meet(struct wh_shm_welcome *w, struct files *f, int *sock)
 	for (i = 0; cut && i <= REPEATS; i++) {
 		if (i)
 			close(*sock);
-		*sock = dial();
+		*sock = dial(NULL);
 		if (*sock < 0)
 			return WH_ETRANSPORT;
 		cut = false;
@@ -268,6 +290,53 @@ static int shm_open_link(struct wh_link *l)
 	return 0;
 }
 
+/* --- Files that are lent ------------------------------------------------------------ */
+
+#define LEND_TIMEOUT_MS	10000
+#define LEND_TRIES	2000	/* of 1 ms each: one is lent at a time, and so many a second */
+
+static bool hear(int sock, struct wh_shm_lend_answer *a)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	return poll(&p, 1, LEND_TIMEOUT_MS) > 0 && recv(sock, a, sizeof(*a), 0) == sizeof(*a) &&
+	       a->magic == WH_SHM_MAGIC;
+}
+
+/* The server opens our descriptor by itself: it takes none that is sent. */
+static int lend_once(struct wh_shm_lend *q)
+{
+	struct wh_shm_lend_answer a;
+	int sock = dial(WH_SHM_LENDS), rc = WH_EGONE;
+
+	if (sock < 0)
+		return rc;
+	if (hear(sock, &a)) {
+		rc = (int)a.status;
+		memcpy(q->secret, a.secret, sizeof(q->secret));
+		if (!rc)
+			rc = send(sock, q, sizeof(*q), MSG_NOSIGNAL) == sizeof(*q) &&
+			     hear(sock, &a) ? (int)a.status : WH_EGONE;
+	}
+	close(sock);
+	return rc;
+}
+
+static int lend_file(struct wh_link *l, int file, uint64_t inode, uint32_t number)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+	struct wh_shm_lend q = { .magic = WH_SHM_MAGIC, .number = number, .inode = inode,
+				 .file = file };
+	int i, rc = WH_SHM_LENT_BUSY;
+
+	(void)l;
+	for (i = 0; i < LEND_TRIES && rc == WH_SHM_LENT_BUSY; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		rc = lend_once(&q);
+	}
+	return rc;
+}
 
 static void hang_up(void)
 {
@@ -328,5 +397,6 @@ const struct wh_transport wh_transport_shm = {
 	.abandon = wh_lanes_abandon,
 	.close = shm_close_link,
 	.end = shm_end,
+	.lend = lend_file,
 	.forked = shm_forked,
 };

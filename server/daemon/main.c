@@ -25,6 +25,7 @@
 #include "daemon/front.h"
 #include "daemon/handover.h"
 #include "daemon/isolation.h"
+#include "daemon/lend.h"
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
 #include "daemon/server.h"
@@ -111,7 +112,7 @@ static void reap(void)
 static void on_ended(const struct wh_ended *e)
 {
 	if (wh_uid_range_reap(e->pid) || wh_uids_reap(e->pid) || wh_parts_reap(e->pid) ||
-	    wh_suspend_reap(e->pid))
+	    wh_suspend_reap(e->pid) || wh_lend_reap(e->pid))
 		return;
 	wh_usage_ended(e->pid, &e->usage);
 	wh_tenants_reap(e->pid, e->status);
@@ -277,7 +278,7 @@ enum {
 	OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
 	OPT_SM_GROUP, OPT_OVERCOMMIT, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
-	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE,
+	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_LENT,
 	OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_RESULT,
 	OPT_SWAP, OPT_PLACES, OPT_STAYS, OPT_PAGE_OUT, OPT_MOVES_OUT, OPT_UUIDS,
 	 OPT_RESUME, OPT_RESUMES,
@@ -317,6 +318,7 @@ static const struct option table[] = {
 	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "resumes", required_argument, NULL, OPT_RESUMES },
 	{ "started", required_argument, NULL, OPT_STARTED },
+	{ "lent", required_argument, NULL, OPT_LENT },
 	{ "protect", required_argument, NULL, OPT_PROTECT },
 	{ "serve", required_argument, NULL, OPT_SERVE },
 	{ "part", required_argument, NULL, OPT_PART_FILE },
@@ -352,7 +354,7 @@ static struct {
 	struct wh_shm_worker worker;
 	struct wh_checkpoint checkpoint;
 	const char *visible;	/* of a probe: the one device, by its UUID; "": all */
-} opt = { .state = -1, .visible = "", .worker = { .started = -1, .tenant = WH_NO_TENANT } };
+} opt = { .state = -1, .visible = "", .worker = { .started = -1, .lent = -1, .tenant = WH_NO_TENANT } };
 
 __attribute__((noreturn, format(printf, 1, 2)))
 static void wrong(const char *fmt, ...)
@@ -472,6 +474,7 @@ static void set(int c)
 	case OPT_RESUME:	opt.state = number("--resume", optarg, INT_MAX); break;
 	case OPT_RESUMES:	exit(!wh_handover_knows(optarg));
 	case OPT_STARTED:	opt.worker.started = number("--started", optarg, INT_MAX); break;
+	case OPT_LENT:		opt.worker.lent = number("--lent", optarg, INT_MAX); break;
 	case OPT_PART_FILE:	opt.worker.part = number("--part", optarg, INT_MAX); break;
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;

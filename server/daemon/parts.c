@@ -119,7 +119,7 @@ static bool give_back(int file)
 static void forget(struct tenant_worker *w)
 {
 	close(w->part);
-	*w = (struct tenant_worker){ 0 };
+	*w = (struct tenant_worker){ .lender = w->lender };
 }
 
 /* Nobody has the pages any more: the account is free when they are gone. */

@@ -24,7 +24,7 @@
 
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
 #define WH_MAX_TENANTS	256
-#define WH_MAX_FILES	20480	/* the server's descriptors, at most */
+#define WH_MAX_FILES	40960	/* the server's descriptors, at most */
 
 struct wh_server {
 	const char *self;	/* path of this program */
@@ -142,7 +142,7 @@ void wh_service_ready(void);	/* tells systemd, if it asks for that */
 
 /* --- admit.c -------------------------------------------------------------------- */
 
-#define WH_STARTS		256	/* connections to a tenant at once */
+#define WH_STARTS		256	/* connections to a tenant at once, and loans of files */
 #define WH_STARTS_A_SECOND	32	/* connections to a tenant per second in the long run */
 
 struct wh_starts {

@@ -83,8 +83,8 @@ static char *pass(int conn, int fd)
 }
 
 __attribute__((noreturn))
-static void run_worker(const struct wh_tenant *t, int account, int conn, int part, int started,
-		       pid_t client)
+static void run_worker(const struct wh_tenant *t, int account, int conn, int part, int lent,
+		       int started, pid_t client)
 {
 	char size[32], number[16], parent_text[16], why[160];
 
@@ -112,6 +112,7 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int par
 	      "--backend", wh_server.backend, "--part", pass(conn, part), "--part-size", size,
 	      "--parent", parent_text,
 	      "--protect", wh_isolation_protect(t->nccl), "--started", pass(conn, started),
+	      "--lent", pass(conn, lent),
 	      "--tenant-limits", pass(conn, t->file.limits_fd),
 	      "--tenant-usage", pass(conn, t->file.usage_fd), "--tenant-seats", pass(conn, wh_tenant_seats.dir),
 	      "--tenant-seat", pass(conn, wh_tenant_seats.seat[t->seat].fd),
@@ -124,7 +125,7 @@ static int free_account(const struct wh_tenant *t)
 	int i;
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		if (!t->worker[i].pid && !t->worker[i].part)
+		if (!t->worker[i].pid && !t->worker[i].part && !t->worker[i].lender)
 			return i;
 	return -1;
 }
@@ -216,36 +217,59 @@ static void refuse_for(const struct wh_tenant *t, int conn, const char *what)
 	refuse(t, conn, WH_ENOMEM, why);
 }
 
+/* The ends of what a new worker is given; the server keeps the others. */
+struct given {
+	int part, lent, started[2];
+};
+
+static void close_given(struct given *g)
+{
+	close(g->started[1]);
+	close(g->part);
+	close(g->lent);
+}
+
+/* Makes them. False: the client was told what could not be made. */
+static bool make_given(struct wh_tenant *t, int account, int conn, struct given *g)
+{
+	if (pipe2(g->started, O_CLOEXEC)) {
+		refuse_for(t, conn, "a pipe");
+		return false;
+	}
+	g->part = wh_parts_make(t, account);
+	g->lent = g->part < 0 ? -1 : wh_lend_open(t, account);
+	if (g->lent >= 0)
+		return true;
+	refuse_for(t, conn, g->part < 0 ? "the shared part" : "a socket for the worker");
+	close(g->started[0]);
+	close(g->started[1]);
+	if (g->part >= 0) {
+		close(g->part);
+		wh_parts_look(t);
+	}
+	return false;
+}
+
 static void start_worker(struct wh_tenant *t, int conn)
 {
 	struct ucred client = peer_of(conn);
+	int account = may_start(t, conn);
+	struct given g;
 	pid_t pid;
-	int account = may_start(t, conn), part, started[2];
 
-	if (account < 0)
+	if (account < 0 || !make_given(t, account, conn, &g))
 		return;
-	if (pipe2(started, O_CLOEXEC)) {
-		refuse_for(t, conn, "a pipe");
-		return;
-	}
-	part = wh_parts_make(t, account);
-	if (part < 0) {
-		refuse_for(t, conn, "the shared part");
-		close(started[0]);
-		close(started[1]);
-		return;
-	}
 	wh_tenant_account_open(t->file.usage, account);
 	wh_tenant_account_client(t->file.usage, account, client.pid, client.uid);
 	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
-		run_worker(t, account, conn, part, started[1], client.pid);
+		run_worker(t, account, conn, g.part, g.lent, g.started[1], client.pid);
 	if (pid < 0)
 		refuse_for(t, conn, "fork");
-	close(started[1]);
-	close(part);
+	close_given(&g);
 	if (pid < 0) {
-		close(started[0]);
+		close(g.started[0]);
+		wh_lend_close(&t->worker[account]);
 		wh_parts_look(t);
 		return;
 	}
@@ -255,7 +279,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	t->worker[account].parks = true;
 	t->workers++;
 	wh_monitor_changed();
-	wh_start_under_way(t, account, started[0]);
+	wh_start_under_way(t, account, g.started[0]);
 	wh_parts_bound(t);
 }
 
@@ -270,6 +294,7 @@ void wh_start_on_client(int fd, void *arg)
 
 	if (conn < 0)
 		return;
-	start_worker(arg, conn);
+	if (!wh_lend_on_client(arg, conn))
+		start_worker(arg, conn);
 	close(conn);
 }

@@ -471,7 +471,8 @@ bool wh_tenants_have(pid_t pid)
 
 	while (pid > 0 && (t = wh_tenant_next(t)))
 		for (i = 0; i < WH_TENANT_WORKERS; i++)
-			if (t->worker[i].pid == pid || t->worker[i].emptier == pid)
+			if (t->worker[i].pid == pid || t->worker[i].emptier == pid ||
+			    t->worker[i].lender == pid)
 				return true;
 	return false;
 }
@@ -527,6 +528,7 @@ void wh_tenants_reap(pid_t pid, int status)
 		wh_say_of(t->name, "warn", "tenant %s: worker %d killed by signal %d; its client is cut off",
 			  t->name, pid, WTERMSIG(status));
 	wh_start_over(t, account);
+	wh_lend_close(&t->worker[account]);
 	t->worker[account].pid = 0;
 	t->workers--;
 	wh_monitor_changed();	/* also its CPU time (usage.c) */

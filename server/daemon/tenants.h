@@ -5,6 +5,7 @@
 
 #include "daemon/isolation.h"
 #include "daemon/keep.h"
+#include "daemon/lend.h"
 #include "daemon/server.h"
 #include "daemon/suspend.h"
 #include "figures/figures.h"
@@ -17,6 +18,8 @@ struct tenant_worker {
 	 * the file that it shares with its client (parts.c); 0 without a pid: the account is free
 	 */
 	int part;
+	int lends;		/* socket to it, for its client's files (lend.c); 0: none */
+	pid_t lender;		/* process that lends it one; it may outlive the worker; 0: none */
 	pid_t emptier;		/* process that gives the part back; 0: none yet */
 	bool parks;		/* it says when a call waits; one of an older release does not */
 	/* descriptor that ends when the worker serves its client; 0: it does */
@@ -76,7 +79,7 @@ struct wh_tenant {
 	unsigned int holds;	/* connections and processes that keep an ephemeral tenant */
 	unsigned int workers;	/* living workers */
 	unsigned int starting;	/* the workers of these that do not serve yet */
-	struct wh_starts starts;
+	struct wh_starts starts, loans;	/* loans of files to workers (lend.c) */
 	struct wh_held held;	/* memory by the driver's account (figures/judge.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	uint64_t loose;		/* of its cgroup, in pipes and sockets alone, in bytes (parts.c) */

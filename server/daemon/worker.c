@@ -640,6 +640,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 		return 1;
 	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
 	fcntl(o->part, F_SETFD, FD_CLOEXEC);
+	if (o->lent >= 0)
+		fcntl(o->lent, F_SETFD, FD_CLOEXEC);
 	part = map_part(o, &w, &far, &file);
 	if (!part)
 		return refuse(o->conn, WH_ENOMEM, "cannot map the shared part");
@@ -656,6 +658,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (!wh_session_charge_part(s, w.part_size, err, sizeof(err)))
 		return refuse(o->conn, WH_ENOMEM, err);
 	wh_session_far(s, far, w.far_size, false);
+	if (o->lent >= 0)
+		wh_session_lent(s, o->lent);
 	if (wh_shm_protect(o->protect, o->backend, -1, true, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
 	if (!wh_output_capture())

@@ -28,6 +28,7 @@ int wh_shm_protect(enum wh_protect protect, const char *backend, int seats, bool
 
 struct wh_shm_worker {
 	int conn;		/* the client */
+	int lent;		/* the client's files come here (lend.h); -1: none do */
 	int started;		/* closed when the client is served; -1: nobody waits for that */
 	pid_t parent;		/* the server, with which the worker ends; 0: not checked */
 	const char *backend;

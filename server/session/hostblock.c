@@ -176,11 +176,11 @@ bool wh_host_second(const struct wh_host_block *b)
 	return false;
 }
 
-static bool map_alias(struct wh_session *s, const struct wh_host_block *b)
+/* Takes the client's addresses of a mapping that is to be made there. */
+static bool take_place(struct wh_session *s, const struct wh_host_block *b)
 {
 	return b->at >= LOWEST_AT && b->at <= HIGHEST_AT && b->size <= HIGHEST_AT - b->at &&
-	       wh_host_clear(s, b->at, b->size) && wh_host_claim(s, b->at, b->size) &&
-	       wh_host_second(b);
+	       wh_host_clear(s, b->at, b->size) && wh_host_claim(s, b->at, b->size);
 }
 
 /* Has a block of the list bytes of the far area there, wherever it is pinned? */
@@ -207,6 +207,17 @@ static CUresult fresh(const struct wh_session *s, uint64_t addr, uint64_t size)
 	       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_SUCCESS;
 }
 
+/* Enters a mapping that was made, or not. It is charged already. */
+static CUresult enter_mapping(struct wh_session *s, const struct wh_host_block *b, bool made)
+{
+	if (made && insert(&s->mapped, &s->mappings, b))
+		return CUDA_SUCCESS;
+	if (made)
+		wh_host_nothing(b->at, b->size);
+	wh_host_give(s, b->size);
+	return made ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_MAP_FAILED;
+}
+
 static CUresult alias(struct wh_session *s, const struct wh_req_whHostBlock *q)
 {
 	struct wh_host_block b = { .addr = q->addr, .at = q->at, .size = q->size };
@@ -218,15 +229,20 @@ static CUresult alias(struct wh_session *s, const struct wh_req_whHostBlock *q)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->mappings >= WH_MAX_HOST_BLOCKS || !wh_host_take(s, b.size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!map_alias(s, &b)) {
-		wh_host_give(s, b.size);
-		return CUDA_ERROR_MAP_FAILED;
-	}
-	if (insert(&s->mapped, &s->mappings, &b))
-		return CUDA_SUCCESS;
-	wh_host_nothing(b.at, b.size);
-	wh_host_give(s, b.size);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	return enter_mapping(s, &b, take_place(s, &b) && wh_host_second(&b));
+}
+
+/* A file's pages have no place in the far area: the client's address names them. */
+static CUresult file(struct wh_session *s, const struct wh_req_whHostBlock *q)
+{
+	struct wh_host_block b = { .addr = q->at, .at = q->at, .size = q->size };
+
+	if (s->one_process || !b.size || (b.at | b.size | q->addr) % WH_PAGE_SIZE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s->mappings >= WH_MAX_HOST_BLOCKS || !wh_host_take(s, b.size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return enter_mapping(s, &b, take_place(s, &b) &&
+			     wh_lent_map(s, &b, q->flags, q->addr));
 }
 
 /* Ends the mapping of whole pages of one block: all of it, its begin, its end, or its middle. */
@@ -395,6 +411,8 @@ CUresult wh_do_whHostBlock(struct wh_session *s, struct wh_frame *f)
 		return wh_host_place(s, q);
 	case WH_HOST_BACK:
 		return wh_host_back(s, q);
+	case WH_HOST_FILE:
+		return file(s, q);
 	}
 	return CUDA_ERROR_INVALID_VALUE;
 }

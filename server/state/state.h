@@ -150,6 +150,7 @@ struct wh_session {
 	uint8_t *far;		/* shared memory besides the part; its blocks: host[], mapped[] */
 	size_t far_size;
 	bool one_process;
+	int lent;		/* where files come from that the client lends; 0: nowhere */
 	struct wh_host_block *host, *mapped;	/* registrations and kept blocks; mappings */
 	size_t hosts, mappings;
 	/* ranges of the client's addresses where blocks have ever been */
