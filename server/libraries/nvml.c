@@ -23,6 +23,8 @@ struct wh_nvml_device *wh_nvml_device(nvmlDevice_t handle)
 	return NULL;
 }
 
+_Static_assert(WH_HANDLE_PLACES >= WH_TENANT_DEVICES, "each device has a place");
+
 /* --- Finding them ------------------------------------------------------------- */
 
 /* Writes the digits of a UUID, as they stand behind "GPU-" or "MIG-". */
@@ -83,6 +85,7 @@ static void find_device(unsigned int i)
 	wh_nvml_add(&d);
 }
 
+/* Their handles are the same in each worker of a tenant: the child of a fork has its parent's. */
 static void find_devices(void)
 {
 	unsigned int count = 0, i;
@@ -93,6 +96,9 @@ static void find_devices(void)
 		return;
 	for (i = 0; i < count; i++)
 		find_device(i);
+	for (i = 0; i < wh_nvml_view.devices; i++)
+		wh_handles_place(&wh_nvml_view.session->handles, i, wh_nvml_view.device[i].handle,
+				 WH_H_nvmlDevice_t);
 }
 
 /* --- Start: once for the worker, whatever its client counts ------------------- */

@@ -39,7 +39,7 @@ bool wh_handles_init(struct wh_handles *h)
 	h->bucket = calloc(FIRST_BUCKETS, sizeof(*h->bucket));
 	h->room = FIRST_ROOM;
 	h->buckets = FIRST_BUCKETS;
-	h->used = 1;
+	h->used = 1 + WH_HANDLE_PLACES;
 	if (h->entry && h->bucket) {
 		h->entry[0].id = NO_ID_AT_0;
 		return true;
@@ -123,16 +123,12 @@ static uint32_t take_entry(struct wh_handles *h)
 	return h->used++;
 }
 
-static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint64_t owner,
-		       bool value)
+static void fill(struct wh_handles *h, uint32_t i, void *real, unsigned int type, uint64_t owner,
+		 bool value)
 {
-	uint32_t i = real ? take_entry(h) : 0, *bucket;
-	struct wh_handle *e;
+	uint32_t *bucket = bucket_of(h, real, type);
+	struct wh_handle *e = &h->entry[i];
 
-	if (!i)
-		return 0;
-	bucket = bucket_of(h, real, type);
-	e = &h->entry[i];
 	e->real = real;
 	e->type = type;
 	e->value = value;
@@ -146,7 +142,24 @@ static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint
 		h->entry[e->owner].children++;
 	e->next = *bucket;
 	*bucket = i;
+}
+
+static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint64_t owner,
+		       bool value)
+{
+	uint32_t i = real ? take_entry(h) : 0;
+
+	if (i)
+		fill(h, i, real, type, owner, value);
 	return i;
+}
+
+bool wh_handles_place(struct wh_handles *h, uint32_t place, void *real, unsigned int type)
+{
+	if (place >= WH_HANDLE_PLACES || !real || h->entry[1 + place].real)
+		return false;
+	fill(h, 1 + place, real, type, 0, false);
+	return true;
 }
 
 static void unchain(struct wh_handles *h, uint32_t i)

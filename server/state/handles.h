@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #define WH_MAX_HANDLES	(1u << 20)
+/* The first entries have their objects put there: each has one handle in all sessions. */
+#define WH_HANDLE_PLACES	16
 
 struct wh_handle {
 	void *real;		/* the driver's object; NULL: the entry is free */
@@ -94,6 +96,12 @@ bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int 
 uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
 /* Makes a new handle, whatever the table remembers of this address. */
 uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
+/*
+ * Makes a handle whose number depends on the place alone, which is below WH_HANDLE_PLACES and free:
+ * the child of a fork knows it from its parent, whose session was another one. It never ends.
+ * False: there is no such place.
+ */
+bool wh_handles_place(struct wh_handles *h, uint32_t place, void *real, unsigned int type);
 /* The same as wh_handles_put(), but a handle that existed already takes one more drop to end. */
 uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
 /* Numbers that look the same to both sides: remember one, ask for it, forget it. */

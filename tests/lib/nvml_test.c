@@ -167,6 +167,36 @@ static int child_has_nvml(void)
 	       nvmlDeviceGetCount_v2(&n);
 }
 
+/*
+ * The exit status of a child: 0 if its parent's handle is good there. This worker has made other
+ * objects before.
+ */
+static int child_has_handle(const char *uuid)
+{
+	char text[96] = "";
+	unsigned int n = 9;
+	nvmlDevice_t d;
+	CUcontext ctx;
+
+	return cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) ||
+	       nvmlDeviceGetUUID(gpu, text, sizeof(text)) || strcmp(text, uuid) ||
+	       nvmlDeviceGetIndex(gpu, &n) || n || nvmlDeviceGetHandleByIndex_v2(0, &d) || d != gpu;
+}
+
+static void test_handle(void)
+{
+	char uuid[96] = "";
+	int status = -1;
+	pid_t pid;
+
+	nvmlDeviceGetUUID(gpu, uuid, sizeof(uuid));
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(child_has_handle(uuid));
+	ok(waitpid(pid, &status, 0) == pid && status == 0, "and_its_parents_handle_of_a_device");
+}
+
 static void test_fork(void)
 {
 	unsigned int n = 0;
@@ -178,6 +208,7 @@ static void test_fork(void)
 	if (!pid)
 		_exit(child_has_nvml());
 	ok(waitpid(pid, &status, 0) == pid && status == 0, "child_of_a_fork_inherits_the_start");
+	test_handle();
 	ok(!nvmlDeviceGetCount_v2(&n) && n == 1, "its_end_is_not_the_parents");
 }
 

@@ -32,6 +32,27 @@ static void test_lookup(struct wh_handles *h)
 	ok(!wh_handles_get(h, id, STREAM), "dropped_handle_is_refused");
 }
 
+/* The child of a fork has another session, whose table has other objects. */
+static void test_places(struct wh_handles *h)
+{
+	struct wh_handles other;
+	uint64_t id;
+
+	wh_handles_init(&other);
+	wh_handles_new(&other, obj(9), EVENT, 0);
+	ok(wh_handles_place(h, 2, obj(5), STREAM) && wh_handles_place(&other, 2, obj(6), STREAM),
+	   "an_object_is_put_at_a_place");
+	id = wh_handles_put(h, obj(5), STREAM, 0);
+	ok(id && wh_handles_get(h, id, STREAM) == obj(5) &&
+	   wh_handles_get(&other, id, STREAM) == obj(6), "its_handle_is_the_same_in_each_session");
+	ok(!wh_handles_place(h, 2, obj(7), STREAM) && wh_handles_get(h, id, STREAM) == obj(5),
+	   "a_place_is_given_once");
+	ok(!wh_handles_place(h, WH_HANDLE_PLACES, obj(7), STREAM) &&
+	   !wh_handles_place(h, 3, NULL, STREAM) && !wh_handles_get(h, id + 1, STREAM),
+	   "there_are_only_these_places");
+	wh_handles_free(&other);
+}
+
 /* A program may have several files of a library, of different majors. */
 static void test_older(struct wh_handles *h)
 {
@@ -165,9 +186,10 @@ int main(void)
 {
 	struct wh_handles h;
 
-	tap_plan(33);
+	tap_plan(37);
 	wh_handles_init(&h);
 	test_lookup(&h);
+	test_places(&h);
 	test_older(&h);
 	test_reuse(&h);
 	test_owners(&h);
