@@ -118,6 +118,10 @@ void rt_texture_register(void **module, const void *host, const char *name, bool
 struct rt_texture *rt_texture_of(const void *host);
 /* Finds also the driver's reference in the thread's context. */
 cudaError_t rt_texture_find(const void *host, struct rt_texture **t, CUtexref *ref);
+/* A reference to a surface. The driver's is that of the thread's context. */
+void rt_surface_register(void **module, const void *host, const char *name);
+bool rt_is_surface(const void *host);
+cudaError_t rt_surface_find(const void *host, CUsurfref *ref);
 void rt_module_lock(void);
 void rt_module_unlock(void);
 void rt_modules_forked(void);	/* with the lock */

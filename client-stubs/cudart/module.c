@@ -13,11 +13,12 @@
 
 #include "cudart.h"
 
-enum entity_kind { ENTITY_KERNEL, ENTITY_VAR, ENTITY_MANAGED, ENTITY_TEXTURE };
+enum entity_kind { ENTITY_KERNEL, ENTITY_VAR, ENTITY_MANAGED, ENTITY_TEXTURE,
+		   ENTITY_SURFACE };
 
 struct module;
 
-/* A kernel, a variable, or a reference to a texture. */
+/* A kernel, a variable, or a reference to a texture or a surface. */
 struct entity {
 	enum entity_kind kind;
 	struct module *module;		/* NULL: it belongs to a library that the program loaded */
@@ -150,6 +151,11 @@ void rt_texture_register(void **module, const void *host, const char *name, bool
 	t = rt_texture_of(host);
 	if (t)
 		t->normalized = normalized;
+}
+
+void rt_surface_register(void **module, const void *host, const char *name)
+{
+	register_entity((struct module *)module, ENTITY_SURFACE, host, name, 0);
 }
 
 void __cudaUnregisterFatBinary(void **fatCubinHandle)
@@ -365,7 +371,8 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size)
 	struct entity *e = rt_map_find(symbol);
 	cudaError_t err;
 
-	if (!e || e->kind == ENTITY_KERNEL || e->kind == ENTITY_TEXTURE)
+	if (!e || e->kind == ENTITY_KERNEL || e->kind == ENTITY_TEXTURE ||
+	    e->kind == ENTITY_SURFACE)
 		return cudaErrorInvalidSymbol;
 	err = load_module(e->module);
 	if (err)
@@ -384,6 +391,34 @@ struct rt_texture *rt_texture_of(const void *host)
 	return e && e->kind == ENTITY_TEXTURE ? &e->texture : NULL;
 }
 
+static cudaError_t module_of(const struct entity *e, CUmodule *mod)
+{
+	cudaError_t err = load_module(e->module);
+
+	return err ? err : rt_error(DRV(cuLibraryGetModule(mod, e->module->library)));
+}
+
+bool rt_is_surface(const void *host)
+{
+	const struct entity *e = rt_map_find(host);
+
+	return e && e->kind == ENTITY_SURFACE;
+}
+
+cudaError_t rt_surface_find(const void *host, CUsurfref *ref)
+{
+	const struct entity *e = rt_map_find(host);
+	cudaError_t err;
+	CUmodule mod;
+
+	if (!e || e->kind != ENTITY_SURFACE)
+		return cudaErrorInvalidSurface;
+	err = module_of(e, &mod);
+	if (!err)
+		err = rt_error(DRV(cuModuleGetSurfRef(ref, mod, e->name)));
+	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSurface : err;
+}
+
 cudaError_t rt_texture_find(const void *host, struct rt_texture **t, CUtexref *ref)
 {
 	struct entity *e = rt_map_find(host);
@@ -393,9 +428,7 @@ cudaError_t rt_texture_find(const void *host, struct rt_texture **t, CUtexref *r
 	if (!e || e->kind != ENTITY_TEXTURE)
 		return cudaErrorInvalidTexture;
 	*t = &e->texture;
-	err = load_module(e->module);
-	if (!err)
-		err = rt_error(DRV(cuLibraryGetModule(&mod, e->module->library)));
+	err = module_of(e, &mod);
 	if (!err)
 		err = rt_error(DRV(cuModuleGetTexRef(ref, mod, e->name)));
 	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidTexture : err;

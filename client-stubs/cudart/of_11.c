@@ -17,23 +17,6 @@ _Static_assert(offsetof(struct cudaFuncAttributes, clusterDimMustBeSet) == ATTRI
 	       "attributes");
 _Static_assert(offsetof(struct cudaTextureDesc, seamlessCubemap) == TEXTURE_SIZE, "texture");
 
-/* --- References to surfaces: what is compiled before CUDA 12 may have them -------------------- */
-
-/*
- * Nobody can bind them: each function that would do it returns cudaErrorNotSupported. The program
- * gets no answer here, and may never use the reference.
- */
-void of_11___cudaRegisterSurface(void **module, const struct surfaceReference *host,
-				 const void **device, const char *name, int dimensions,
-				 int external)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-
-	(void)module, (void)host, (void)device, (void)dimensions, (void)external;
-	if (!atomic_flag_test_and_set(&said))
-		rt_log("warn: libcudart: surface references are not supported: %s is one", name);
-}
-
 /* --- The driver's functions: one that is not there is an error ------------------------------- */
 
 static cudaError_t found(cudaError_t err, enum cudaDriverEntryPointQueryResult status)

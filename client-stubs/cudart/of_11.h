@@ -34,6 +34,11 @@ cudaError_t of_11_cudaGetTextureAlignmentOffset(size_t *offset,
 						const struct textureReference *texref);
 cudaError_t of_11_cudaGetTextureReference(const struct textureReference **texref,
 					  const void *symbol);
+cudaError_t of_11_cudaBindSurfaceToArray(const struct surfaceReference *surfref,
+					 cudaArray_const_t array,
+					 const struct cudaChannelFormatDesc *desc);
+cudaError_t of_11_cudaGetSurfaceReference(const struct surfaceReference **surfref,
+					  const void *symbol);
 cudaError_t of_11_cudaGetDriverEntryPoint(const char *symbol, void **func,
 					  unsigned long long flags);
 cudaError_t of_11_cudaGetDriverEntryPoint_ptsz(const char *symbol, void **func,

@@ -377,7 +377,7 @@ CUresult sgpu_module_global(struct sgpu_module *mod, const char *name,
 	/* nvcc gives most variables no linkage, but their names are found nevertheless. */
 	if (!var)
 		return CUDA_ERROR_NOT_FOUND;
-	if (var->texref)
+	if (var->texref || var->surfref)
 		return CUDA_ERROR_INVALID_VALUE;	/* as NVIDIA's driver of an H200 */
 	if (addr)
 		*addr = (uintptr_t)var->addr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * References to textures: variables of a module that hold a texture object. The object of a
+ * References to textures and surfaces: variables of a module that hold an object. That of a
  * reference is not created by the program but changed by what is bound and set. Kernels find it
  * while something is bound.
  */
@@ -44,8 +44,22 @@ static void look(void *object, void *arg)
 		w->found = t;
 }
 
-/* The same reference has the same handle each time. */
-CUresult cuModuleGetTexRef(CUtexref *out, CUmodule handle, const char *name)
+static struct sgpu_texture *make(enum sgpu_type type, struct sgpu_module *mod, uint64_t *slot)
+{
+	struct sgpu_texture *t = sgpu_obj_new(type);
+
+	if (!t)
+		return NULL;
+	t->ctx = mod->ctx;
+	t->slot = slot;
+	t->mod = mod;
+	t->format = CU_AD_FORMAT_FLOAT;
+	t->channels = 1;
+	return t;
+}
+
+/* Finds a reference of a module; the same one has the same handle each time. */
+static CUresult of_module(enum sgpu_type type, void **out, CUmodule handle, const char *name)
 {
 	struct wanted w = { 0 };
 	const struct ptx_var *var;
@@ -61,22 +75,26 @@ CUresult cuModuleGetTexRef(CUtexref *out, CUmodule handle, const char *name)
 	if (!mod || !mod->ctx)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 	var = ptx_find_var(mod->ptx, name);
-	if (!var || !var->texref)
+	if (!var || !(type == SGPU_TEXTURE ? var->texref : var->surfref))
 		return sgpu_leave(CUDA_ERROR_NOT_FOUND);
 	w.slot = var->addr;
-	sgpu_obj_each(SGPU_TEXTURE, look, &w);
-	if (!w.found) {
-		w.found = sgpu_obj_new(SGPU_TEXTURE);
-		if (!w.found)
-			return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
-		w.found->ctx = mod->ctx;
-		w.found->slot = var->addr;
-		w.found->mod = mod;
-		w.found->format = CU_AD_FORMAT_FLOAT;
-		w.found->channels = 1;
-	}
-	*out = (CUtexref)w.found;
+	sgpu_obj_each(type, look, &w);
+	if (!w.found)
+		w.found = make(type, mod, var->addr);
+	if (!w.found)
+		return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	*out = w.found;
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuModuleGetTexRef(CUtexref *out, CUmodule handle, const char *name)
+{
+	return of_module(SGPU_TEXTURE, (void **)out, handle, name);
+}
+
+CUresult cuModuleGetSurfRef(CUsurfref *out, CUmodule handle, const char *name)
+{
+	return of_module(SGPU_SURFACE, (void **)out, handle, name);
 }
 
 static void drop(void *object, void *mod)
@@ -90,6 +108,7 @@ static void drop(void *object, void *mod)
 void sgpu_texref_drop_module(struct sgpu_module *mod)
 {
 	sgpu_obj_each(SGPU_TEXTURE, drop, mod);
+	sgpu_obj_each(SGPU_SURFACE, drop, mod);
 }
 
 /* ---- what is bound ---- */
@@ -220,6 +239,50 @@ CUresult cuTexRefGetArray(CUarray *out, CUtexref ref)
 	if (rc)
 		return rc;
 	if (!*t->slot || t->resource.resType != CU_RESOURCE_TYPE_ARRAY)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*out = t->resource.res.array.hArray;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- surfaces: an array is all that is bound ---- */
+
+static CUresult enter_surface(CUsurfref ref, bool args_ok, struct sgpu_texture **t)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	*t = sgpu_obj_get(SGPU_SURFACE, ref);
+	if (!*t || !(*t)->slot)
+		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	return args_ok ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuSurfRefSetArray(CUsurfref ref, CUarray array, unsigned int flags)
+{
+	CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
+	const struct sgpu_array *a;
+	struct sgpu_texture *t;
+	CUresult rc = enter_surface(ref, !flags, &t);
+
+	if (rc)
+		return rc;
+	r.res.array.hArray = array;
+	a = sgpu_obj_get(SGPU_ARRAY, array);
+	if (a && !(a->d.Flags & CUDA_ARRAY3D_SURFACE_LDST))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(bind(t, &r));
+}
+
+CUresult cuSurfRefGetArray(CUarray *out, CUsurfref ref)
+{
+	struct sgpu_texture *t;
+	CUresult rc = enter_surface(ref, out, &t);
+
+	if (rc)
+		return rc;
+	if (!*t->slot)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*out = t->resource.res.array.hArray;
 	return sgpu_leave(CUDA_SUCCESS);

@@ -90,15 +90,16 @@ static int access(struct warp *w, const struct insn *in, u32 mask, bool write)
 	const s32 *list = w->m->img->vecs + in->vec;
 	const u64 *handle = src(w, in->a);
 	struct exec_surface s = { 0 };
-	u64 known = 0;
+	u64 known = 0, h;
 
 	EACH_ACTIVE {
 		u8 buf[MAX_BYTES] = { 0 };
 
-		if (handle[l] != known || !s.base) {
-			if (!find(w, in, handle[l], &s))
-				return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, handle[l]);
-			known = handle[l];
+		h = in->sub2 & TEX_REFERENCE ? *(const u64 *)(uintptr_t)handle[l] : handle[l];
+		if (h != known || !s.base) {
+			if (!find(w, in, h, &s))
+				return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, h);
+			known = h;
 		}
 		for (u32 i = 0; i < in->n && write; i++)
 			memcpy(buf + i * in->size, (u8 *)src(w, list[i]) + l * in->wide, in->size);

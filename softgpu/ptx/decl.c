@@ -166,9 +166,10 @@ static uint32_t parse_decl_head(struct ptx_ctx *c, struct decl *d)
 			break;
 		}
 	}
-	/* A reference to a texture is a variable that holds a texture object. */
+	/* A reference to a texture or a surface is a variable that holds such an object. */
 	d->texref = d->space == V_GLOBAL && is_dot(c, "texref");
-	if (d->texref) {
+	d->surfref = d->space == V_GLOBAL && is_dot(c, "surfref");
+	if (d->texref || d->surfref) {
 		d->type = T_U64;
 		next(c);
 	} else {
@@ -352,6 +353,7 @@ static struct ptx_var *module_var_new(struct ptx_ctx *c, struct sym *s,
 	v->align = d->align;
 	v->managed = d->managed;
 	v->texref = d->texref;
+	v->surfref = d->surfref;
 	addr = c->alloc->alloc(c->alloc->ctx, v);
 	if (!addr)
 		ptx_fail(c, PTX_ERR_NOMEM, s->line,
@@ -408,6 +410,7 @@ static void declare_in_function(struct ptx_ctx *c, struct sym *s,
 
 static void define_module_var(struct ptx_ctx *c, struct sym *s, struct decl *d)
 {
+	bool reference = d->texref || d->surfref;
 	struct init in = { .d = d };
 
 	if (c->fb)
@@ -422,9 +425,11 @@ static void define_module_var(struct ptx_ctx *c, struct sym *s, struct decl *d)
 	s->size = d->size;
 	s->align = d->align;
 	s->texref = d->texref && !d->ndims;
-	if (d->texref && d->ndims)
-		ptx_fail(c, PTX_ERR_UNSUPPORTED, s->line, "unsupported: array of .texref");
-	if (!d->texref && take_punct(c, '='))
+	s->surfref = d->surfref && !d->ndims;
+	if (reference && d->ndims)
+		ptx_fail(c, PTX_ERR_UNSUPPORTED, s->line, "unsupported: array of .%s",
+			 d->texref ? "texref" : "surfref");
+	if (!reference && take_punct(c, '='))
 		init_level(c, &in, 0, 0, d->size);
 }
 

@@ -80,20 +80,22 @@ void emit_tex(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at
 		mem_result(c, &op[0].vec[i], list + i, RC_32);
 }
 
-/* ---- suld and sust: bytes of a surface object ---- */
+/* ---- suld and sust: bytes of a surface object, or of a reference's ---- */
 
 void emit_surf(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
 	       struct opnd *op, uint32_t nops)
 {
 	bool load = at->base[2] == 'l';
 	struct opnd *s = &op[load], *value = &op[!load], *el, *x;
-	struct opnd t = { .kind = O_REG, .rc = RC_64, .reg = s->reg };
+	struct opnd t = { .kind = s->base, .rc = RC_64, .reg = s->reg, .sym = s->sym };
+	bool reference = s->kind == O_ADDR && s->base == O_SYM && s->sym->surfref;
 	uint32_t size = ptx_types[at->types[0]].size, n, list;
 	enum reg_class rc;
 
 	want_nops(c, nops, 2, 2);
-	if (s->kind != O_ADDR || s->base != O_REG || s->rc != RC_64 || s->imm)
-		bad_operand(c, "a surface object in a register is needed");
+	if (s->kind != O_ADDR || s->imm ||
+	    (!reference && (s->base != O_REG || s->rc != RC_64)))
+		bad_operand(c, "neither a surface object in a register nor a reference");
 	if (size * at->vec > 16)
 		bad_operand(c, "more than 16 bytes");
 	/* One value may be in braces, too. */
@@ -107,6 +109,7 @@ void emit_surf(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *a
 	x = coordinates(c, s, at->sub);
 	insn_new(c, f->fn[ptx_isa()]);
 	cur(c)->sub = at->sub;
+	cur(c)->sub2 = reference ? TEX_REFERENCE : 0;
 	cur(c)->mode = at->mode;
 	cur(c)->n = n;
 	cur(c)->size = size;

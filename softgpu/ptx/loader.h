@@ -84,7 +84,7 @@ struct sym {
 	enum var_space space;
 	uint64_t size, align, offset;	/* offset in shared, local or parameter memory */
 	int32_t var;			/* index of the module variable, or -1 */
-	bool is_extern, placed, entry_param, dynamic, texref;
+	bool is_extern, placed, entry_param, dynamic, texref, surfref;
 	uint32_t owner;			/* function + 1 that declares it, 0 = module */
 	uint32_t used_in;		/* function + 1 that used it last */
 	/* functions, labels */
@@ -309,7 +309,7 @@ void label_use(struct ptx_ctx *c, struct str name, uint32_t insn, int32_t vec);
 /* decl.c */
 struct decl {
 	enum var_space space;
-	bool is_extern, is_visible, managed, texref;
+	bool is_extern, is_visible, managed, texref, surfref;
 	uint64_t align;
 	enum ptx_type type;
 	struct str name;

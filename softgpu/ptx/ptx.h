@@ -64,6 +64,7 @@ struct ptx_var {
 	bool visible;		/* .visible, .weak or .common: other modules find it by name */
 	bool managed;		/* .attribute(.managed): the host uses it, too */
 	bool texref;		/* .texref: holds the texture object that is bound, or 0 */
+	bool surfref;		/* .surfref: the same for a surface object */
 	uint64_t size;
 	uint64_t align;
 	void *addr;		/* device memory from struct ptx_alloc */

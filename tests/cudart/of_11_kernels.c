@@ -42,9 +42,9 @@ static const struct wrapper {
 
 static void **module, **texture_module;
 
-/* The program has references to textures, as code before 12 may. */
+/* The program has references to textures and a surface, as code before 12 may. */
 struct textureReference of_11_row, of_11_plane;
-static struct surfaceReference surface;
+struct surfaceReference of_11_surface;
 
 static void stub(int *x, int n, int v)
 {
@@ -56,12 +56,16 @@ static void stub(int *x, int n, int v)
 		cudaLaunchKernel((const void *)stub, grid, block, args, shared, stream);
 }
 
-/* By their addresses the kernels that fetch are launched. */
+/* By their addresses the kernels that use references are launched. */
 void of_11_fetch_row(void)
 {
 }
 
 void of_11_fetch_plane(void)
+{
+}
+
+void of_11_draw(void)
 {
 }
 
@@ -77,7 +81,9 @@ static void register_all(void)
 			       "fetch_row", -1, 0, 0, 0, 0, 0);
 	__cudaRegisterFunction(texture_module, (const char *)of_11_fetch_plane, "fetch_plane",
 			       "fetch_plane", -1, 0, 0, 0, 0, 0);
-	__cudaRegisterSurface(texture_module, &surface, 0, "surface", 2, 0);
+	__cudaRegisterFunction(texture_module, (const char *)of_11_draw, "draw", "draw", -1, 0, 0, 0,
+			       0, 0);
+	__cudaRegisterSurface(texture_module, &of_11_surface, 0, "surface", 2, 0);
 	__cudaRegisterTexture(texture_module, &of_11_row, 0, "row", 1, 0, 0);
 	__cudaRegisterTexture(texture_module, &of_11_plane, 0, "plane", 2, 1, 0);
 	__cudaRegisterFatBinaryEnd(texture_module);

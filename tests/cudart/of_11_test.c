@@ -24,6 +24,8 @@ _Static_assert(sizeof(struct cudaDeviceProp) == 728, "the struct is that of 11.8
 cudaError_t cudaProfilerInitialize(const char *config, const char *output, int mode);
 
 extern struct textureReference of_11_row, of_11_plane;
+extern struct surfaceReference of_11_surface;
+void of_11_draw(void);
 void of_11_fetch_row(void), of_11_fetch_plane(void);
 void *of_11_kernel(void);
 void of_11_launch(int *x, int n, int v);
@@ -221,20 +223,50 @@ static void test_plane(float *out)
 	NEED(cudaFree(p));
 }
 
+static int draws(unsigned int x, unsigned int y, unsigned int value)
+{
+	void *args[] = { &x, &y, &value };
+	dim3 one = { 1, 1, 1 };
+
+	return !cudaLaunchKernel((void *)of_11_draw, one, one, args, 0, NULL) &&
+	       !cudaDeviceSynchronize();
+}
+
+static void test_surface(void)
+{
+	struct cudaChannelFormatDesc words = { 32, 0, 0, 0, cudaChannelFormatKindUnsigned };
+	const struct surfaceReference *found = NULL;
+	struct surfaceReference unknown = { { 0 } };
+	cudaArray_t array, plain;
+	unsigned int back[2][8];
+
+	NEED(cudaMallocArray(&array, &words, 8, 2, cudaArraySurfaceLoadStore));
+	NEED(cudaMallocArray(&plain, &words, 8, 2, 0));
+	ok_err(cudaBindSurfaceToArray(&of_11_surface, array, &words), cudaSuccess,
+	       "an_array_is_bound_to_a_reference_to_a_surface");
+	ok(draws(7, 1, 1234) && draws(0, 0, 5) &&
+	   !cudaMemcpy2DFromArray(back, 32, array, 0, 0, 32, 2, cudaMemcpyDeviceToHost) &&
+	   back[1][7] == 1234 && back[0][0] == 5, "a_kernel_writes_to_it");
+	ok(!cudaGetSurfaceReference(&found, &of_11_surface) && found == &of_11_surface,
+	   "a_surface_is_found_by_its_symbol");
+	ok(cudaGetSurfaceReference(&found, &of_11_row) == cudaErrorInvalidSurface &&
+	   cudaBindSurfaceToArray(&unknown, array, &words) == cudaErrorInvalidSurface &&
+	   cudaGetLastError() == cudaErrorInvalidSurface, "no_other_reference_is_a_surface");
+	ok_err(cudaBindSurfaceToArray(&of_11_surface, plain, &words), cudaErrorInvalidValue,
+	       "an_array_that_is_for_no_surface_is_refused");
+	cudaGetLastError();
+	NEED(cudaFreeArray(array));
+	NEED(cudaFreeArray(plain));
+}
+
 static void test_references(void)
 {
-	struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
-	const struct surfaceReference *surface = NULL;
-	size_t offset = 7;
 	float *out;
 
 	NEED(cudaMalloc((void **)&out, N * sizeof(*out)));
 	test_row(out);
 	test_plane(out);
-	ok(cudaBindSurfaceToArray(surface, NULL, &format) == cudaErrorNotSupported &&
-	   cudaGetSurfaceReference(&surface, &offset) == cudaErrorNotSupported,
-	   "surface_references_are_refused");
-	cudaGetLastError();
+	test_surface();
 	NEED(cudaFree(out));
 }
 
@@ -405,7 +437,7 @@ static void test_entry_points(void)
 
 int main(void)
 {
-	tap_plan(71);
+	tap_plan(75);
 	test_device();
 	test_old_names();
 	test_profiler();

@@ -177,8 +177,13 @@ static void modules(void)
 	module(".entry k() { .reg .b64 %x; .reg .b32 %r<9>;\n"
 	       "suld.b.a2d.b32.trap {%r0}, [%x, {%r1,%r2,%r3}]; }", PTX_ERR_SYNTAX,
 	       "wrong number of coordinates", "layered_surface_has_four_coordinates");
-	module(".global .surfref s;", PTX_ERR_UNSUPPORTED, ".surfref",
-	       "surface_is_unsupported");
+	module(".global .surfref s[2];", PTX_ERR_UNSUPPORTED, "array of .surfref",
+	       "array_of_surfaces_is_unsupported");
+	module(".const .surfref s;", PTX_ERR_UNSUPPORTED, ".surfref",
+	       "surface_in_constant_memory_is_unsupported");
+	module(".global .u64 s;\n.entry k() { .reg .b32 %r<9>;\n"
+	       "suld.b.2d.b32.trap {%r0}, [s, {%r1,%r2}]; }", PTX_ERR_SYNTAX,
+	       "neither a surface object", "a_variable_is_no_surface");
 	module(".entry k() .blocksareclusters { ret; }",
 	       PTX_ERR_UNSUPPORTED, ".blocksareclusters",
 	       "grid_of_clusters_is_unsupported");

@@ -249,6 +249,78 @@ static int reads(unsigned int word, float want)
 	return fetch("r1", 0) && out[0].f[0] == want;
 }
 
+/* A word of a surface, written and read by references of a module. */
+static const char by_surface[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+	".global .surfref sheet;\n.global .texref line;\n"
+	".visible .entry put(.param .u32 x, .param .u32 y, .param .u32 v)\n{\n"
+	".reg .b32 %r<4>;\nld.param.u32 %r0, [x];\nld.param.u32 %r1, [y];\n"
+	"ld.param.u32 %r2, [v];\nshl.b32 %r0, %r0, 2;\n"
+	"sust.b.2d.b32.trap [sheet, {%r0, %r1}], {%r2};\nret;\n}\n"
+	".visible .entry get(.param .u32 x, .param .u32 y, .param .u64 out)\n{\n"
+	".reg .b64 %o;\n.reg .b32 %r<4>;\nld.param.u32 %r0, [x];\n"
+	"ld.param.u32 %r1, [y];\nld.param.u64 %o, [out];\nshl.b32 %r0, %r0, 2;\n"
+	"suld.b.2d.b32.trap {%r2}, [sheet, {%r0, %r1}];\nst.global.u32 [%o], %r2;\nret;\n}\n";
+
+static int puts_word(CUmodule m, unsigned int x, unsigned int y, unsigned int v)
+{
+	void *args[] = { &x, &y, &v };
+	CUfunction f;
+
+	return !cuModuleGetFunction(&f, m, "put") &&
+	       !cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL) && !cuCtxSynchronize();
+}
+
+static unsigned int word_at(CUmodule m, unsigned int x, unsigned int y)
+{
+	void *args[] = { &x, &y, &out_dev };
+	unsigned int v = 0;
+	CUfunction f;
+
+	return cuModuleGetFunction(&f, m, "get") ||
+	       cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL) ||
+	       cuMemcpyDtoH_v2(&v, out_dev, sizeof(v)) ? 0 : v;
+}
+
+static void surface_references(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { .Width = W, .Height = H, .NumChannels = 1,
+				      .Format = CU_AD_FORMAT_UNSIGNED_INT32,
+				      .Flags = CUDA_ARRAY3D_SURFACE_LDST };
+	CUsurfref ref = NULL, again = NULL, none = NULL;
+	CUarray a, b, plain, got = NULL;
+	CUdeviceptr at_none;
+	size_t bytes;
+	CUmodule m;
+
+	cuArray3DCreate_v2(&a, &d);
+	cuArray3DCreate_v2(&b, &d);
+	d.Flags = 0;
+	cuArray3DCreate_v2(&plain, &d);
+	ok(!cuModuleLoadData(&m, by_surface) && !cuModuleGetSurfRef(&ref, m, "sheet") &&
+	   !cuModuleGetSurfRef(&again, m, "sheet") && ref == again,
+	   "a_module_has_a_surface_with_one_handle");
+	ok(cuModuleGetSurfRef(&none, m, "line") == CUDA_ERROR_NOT_FOUND &&
+	   cuModuleGetTexRef((CUtexref *)&none, m, "sheet") == CUDA_ERROR_NOT_FOUND,
+	   "a_texture_is_no_surface");
+	ok_eq(cuModuleGetGlobal_v2(&at_none, &bytes, m, "sheet"), CUDA_ERROR_INVALID_VALUE,
+	      "nor_is_a_surface_a_variable");
+	ok(!cuSurfRefSetArray(ref, a, 0) && !cuSurfRefGetArray(&got, ref) && got == a,
+	   "an_array_is_bound_to_a_surface");
+	ok(puts_word(m, 2, 1, 4) && puts_word(m, W - 1, H - 1, 77) &&
+	   word_at(m, W - 1, H - 1) == 77 && word_at(m, 2, 1) == 4, "kernels_write_and_read_it");
+	ok(!cuSurfRefSetArray(ref, b, 0) && puts_word(m, 2, 1, 5) && word_at(m, 2, 1) == 5 &&
+	   !cuSurfRefSetArray(ref, a, 0) && word_at(m, 2, 1) == 4,
+	   "another_array_is_bound_in_its_place");
+	ok(cuSurfRefSetArray(ref, plain, 0) == CUDA_ERROR_INVALID_VALUE &&
+	   cuSurfRefSetArray(ref, a, 1) == CUDA_ERROR_INVALID_VALUE &&
+	   word_at(m, W - 1, H - 1) == 77,
+	   "one_that_is_for_no_surface_is_refused");
+	cuModuleUnload(m);
+	cuArrayDestroy(a);
+	cuArrayDestroy(b);
+	cuArrayDestroy(plain);
+}
+
 static void references(void)
 {
 	CUtexref ref = NULL, again = NULL, none = NULL;
@@ -294,7 +366,7 @@ int main(void)
 {
 	CUcontext ctx;
 
-	tap_plan(33);
+	tap_plan(40);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
@@ -308,5 +380,6 @@ int main(void)
 	formats();
 	shapes();
 	references();
+	surface_references();
 	return tap_exit();
 }
