@@ -699,6 +699,7 @@ struct sgpu_launch {
 	size_t shared;
 	CUstream stream;
 	bool cooperative;
+	uint32_t shape[3];	/* of its clusters, from sgpu_launch_check() on */
 	void **params, **extra;
 	CUevent done;		/* recorded after the launch; NULL = none */
 	struct sgpu_seen *seen;	/* where to describe what was done; NULL: tell the watcher */

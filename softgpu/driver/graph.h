@@ -99,6 +99,7 @@ struct sgpu_exec {
 	struct sgpu_graph *graph;	/* a copy; it and its children are sorted */
 	unsigned long long flags;
 	unsigned int running;
+	uint64_t last;		/* ticket of its last launch (queue.h) */
 	bool dying;
 };
 

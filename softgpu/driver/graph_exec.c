@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph.h"
+#include "queue.h"
 
 #define FREEABLE	(1u << SGPU_MEM_GRAPH)
 #define FLAGS		(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | \
@@ -220,9 +221,20 @@ static CUresult find(CUresult rc, CUgraphExec handle, struct sgpu_exec **x)
 	return CUDA_SUCCESS;
 }
 
+/*
+ * Launches run as they were when they were queued. A function of the program, behind which one may
+ * be, keeps nobody from going in, so it is waited for here.
+ */
 static CUresult enter_exec(CUgraphExec handle, struct sgpu_exec **x)
 {
-	return find(sgpu_enter_healthy(), handle, x);
+	CUresult rc = find(sgpu_enter_healthy(), handle, x);
+
+	while (!rc && !sgpu_queue_done((*x)->last)) {
+		sgpu_queue_wait((*x)->last);
+		sgpu_leave(rc);
+		rc = find(sgpu_enter_healthy(), handle, x);
+	}
+	return rc;
 }
 
 void sgpu_exec_end(struct sgpu_exec *x)

@@ -484,13 +484,17 @@ CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* Checks what a node would launch with other clusters. */
-static CUresult clusters_fit(const struct sgpu_node *n, const struct sgpu_launch *launch)
+/* Checks what a node would launch with other clusters, and takes their shape. */
+static CUresult clusters_fit(const struct sgpu_node *n, struct sgpu_launch *launch)
 {
 	struct sgpu_launch l = *launch;
 	CUresult rc = sgpu_func_get(n->ctx, n->kernel.handle, &l.func);
 
-	return rc ? rc : sgpu_cluster_check(&l);
+	if (!rc)
+		rc = sgpu_cluster_check(&l);
+	if (!rc)
+		sgpu_cluster_shape(&l, launch->shape);
+	return rc;
 }
 
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle,

@@ -219,7 +219,7 @@ static CUresult submit(struct sgpu_stream *s, struct sgpu_exec *x)
 	rc = CUDA_SUCCESS;
 	if (!sure)
 		q->answer = &rc;
-	ticket = sgpu_task_submit(s, &q->work);
+	ticket = x->last = sgpu_task_submit(s, &q->work);
 	if (!sure)
 		sgpu_queue_wait(ticket);
 	return rc;

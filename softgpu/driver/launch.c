@@ -261,14 +261,17 @@ static void tell(struct sgpu_ctx *ctx, const struct sgpu_launch *l, struct sgpu_
 		sgpu_watch_tell(seen);
 }
 
+/* All that a launch has of its function and context, which may change before its turn. */
 static struct exec_launch describe(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 				   const void *bytes)
 {
 	bool beside = sgpu_queue_on();
-	struct exec_launch e = {
+
+	return (struct exec_launch){
 		.fn = l->func->ptx,
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.block = { l->block[0], l->block[1], l->block[2] },
+		.cluster = { l->shape[0], l->shape[1], l->shape[2] },
 		.dyn_shared = l->shared,
 		.params = bytes,
 		.mem = beside ? &sgpu_exec_mem_beside : &sgpu_exec_mem,
@@ -279,9 +282,6 @@ static struct exec_launch describe(struct sgpu_ctx *ctx, const struct sgpu_launc
 		.print = beside ? print_beside : print,
 		.condition = beside ? sgpu_cond_set_beside : sgpu_cond_set,
 	};
-
-	sgpu_cluster_shape(l, e.cluster);
-	return e;
 }
 
 static enum exec_status run(const struct exec_launch *e, struct exec_fault *fault)
@@ -296,18 +296,17 @@ static enum exec_status run(const struct exec_launch *e, struct exec_fault *faul
 	return status;
 }
 
-CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
-			 const void *bytes)
+static CUresult run_described(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
+			      struct exec_launch *e)
 {
 	struct exec_fault fault = { 0 };
-	struct exec_launch e = describe(ctx, l, bytes);
 	struct sgpu_seen seen = {
 		.work = SGPU_DID_KERNEL, .start_ns = sgpu_watch_begin(),
 	};
 	enum exec_status status;
 
-	e.grid_id = ++grids;
-	status = run(&e, &fault);
+	e->grid_id = ++grids;
+	status = run(e, &fault);
 	if (seen.start_ns)
 		tell(ctx, l, &seen);
 	switch (status) {
@@ -325,6 +324,14 @@ CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 	}
 }
 
+CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
+			 const void *bytes)
+{
+	struct exec_launch e = describe(ctx, l, bytes);
+
+	return run_described(ctx, l, &e);
+}
+
 CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 			   struct sgpu_launch *l, const char **bytes)
 {
@@ -338,6 +345,8 @@ CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 		rc = cooperative_check(ctx, l);
 	if (!rc)
 		rc = pack(l);
+	if (!rc)
+		sgpu_cluster_shape(l, l->shape);
 	*bytes = packed;
 	return rc;
 }
@@ -349,6 +358,7 @@ struct queued {
 	struct sgpu_ctx *ctx;
 	uint64_t ctx_id, func_id;
 	struct sgpu_launch l;
+	struct exec_launch e;
 	char bytes[];
 };
 
@@ -363,7 +373,7 @@ static bool still_there(const struct queued *q)
 static void run_queued(struct sgpu_task *w)
 {
 	struct queued *q = (struct queued *)w;
-	CUresult rc = still_there(q) ? sgpu_launch_run(q->ctx, &q->l, q->bytes) :
+	CUresult rc = still_there(q) ? run_described(q->ctx, &q->l, &q->e) :
 				       CUDA_ERROR_LAUNCH_FAILED;
 
 	if (rc)
@@ -393,6 +403,8 @@ static CUresult submit(struct sgpu_stream *s, struct sgpu_ctx *ctx, const struct
 	q->func_id = id;
 	q->l = *l;
 	q->l.params = q->l.extra = NULL;
+	q->e = e;
+	q->e.params = q->bytes;
 	memcpy(q->bytes, bytes, n);
 	if (!sgpu_watch_begin()) {
 		sgpu_task_submit(s, &q->work);

@@ -24,10 +24,11 @@
 #define MANY	3000u		/* launches that do not fit into the queue */
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-	/* Waits until *p is not 0, and then stores v to *out. */
+	/* Sets p[1], waits until p[0] is not 0, and then stores v to *out. */
 	".visible .entry spin(.param .u64 p, .param .u64 out, .param .u32 v)\n{\n"
 	".reg .u64 %a, %o; .reg .u32 %v, %w; .reg .pred %q;\n"
 	"ld.param.u64 %a, [p]; ld.param.u64 %o, [out]; ld.param.u32 %w, [v];\n"
+	"st.volatile.global.u32 [%a+4], 1;\n"
 	"AGAIN: ld.volatile.global.u32 %v, [%a]; setp.eq.u32 %q, %v, 0; @%q bra AGAIN;\n"
 	"st.global.u32 [%o], %w; ret;\n}\n"
 	".visible .entry put(.param .u64 out, .param .u32 v)\n{\n"
@@ -35,6 +36,11 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 	"ld.param.u64 %o, [out]; ld.param.u32 %w, [v]; st.global.u32 [%o], %w; ret;\n}\n"
 	".visible .entry bad()\n{\n.reg .u64 %o;\n"
 	"mov.u64 %o, 16; st.global.u32 [%o], 1; ret;\n}\n";
+
+/* Stores the number of blocks in its cluster. */
+static const char clusters[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+	".visible .entry size(.param .u64 out)\n{\n.reg .u64 %o; .reg .u32 %n;\n"
+	"ld.param.u64 %o, [out]; mov.u32 %n, %cluster_nctarank; st.global.u32 [%o], %n; ret;\n}\n";
 
 static struct {
 	CUcontext ctx;
@@ -63,12 +69,25 @@ static void set_up(void)
 
 /* --- Work under way --- */
 
-static CUresult spin(CUstream s, uint32_t v)
+static CUresult spin_to(CUstream s, CUdeviceptr to, uint32_t v)
 {
-	void *params[] = { &t.flag, &t.out, &v };
+	void *params[] = { &t.flag, &to, &v };
 
+	t.flag[1] = 0;
 	__atomic_store_n(t.flag, 0, __ATOMIC_RELEASE);
 	return cuLaunchKernel(t.spin, 1, 1, 1, 1, 1, 1, 0, s, params, NULL);
+}
+
+static CUresult spin(CUstream s, uint32_t v)
+{
+	return spin_to(s, t.out, v);
+}
+
+/* Until the device's thread has the kernel, or function of the program. */
+static void await_begin(void)
+{
+	while (!__atomic_load_n(&t.flag[1], __ATOMIC_ACQUIRE))
+		sched_yield();
 }
 
 static CUresult put(CUstream s, CUdeviceptr to, uint32_t v)
@@ -126,22 +145,18 @@ static void *open_when_it_sleeps(void *arg)
  */
 static bool waits(CUstream s, CUresult (*call)(void))
 {
-	CUdeviceptr to = (uintptr_t)&t.pinned[1];
-	uint32_t v = 3;
-	void *params[] = { &t.flag, &to, &v };
 	bool good, was_open;
 	pthread_t thread;
 
 	t.pinned[1] = 0;
-	__atomic_store_n(t.flag, 0, __ATOMIC_RELEASE);
 	waiter = gettid();
 	opened = returned = false;
-	if (cuLaunchKernel(t.spin, 1, 1, 1, 1, 1, 1, 0, s, params, NULL))
+	if (spin_to(s, (uintptr_t)&t.pinned[1], 3))
 		return false;
 	pthread_create(&thread, NULL, open_when_it_sleeps, NULL);
 	good = !call();
 	was_open = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
-	good = good && __atomic_load_n(&t.pinned[1], __ATOMIC_ACQUIRE) == v;
+	good = good && __atomic_load_n(&t.pinned[1], __ATOMIC_ACQUIRE) == 3;
 	__atomic_store_n(&returned, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	cuCtxSynchronize();
@@ -173,6 +188,39 @@ static void test_parameters(void)
 	v = 12;
 	let_go();
 	ok_eq(word(t.out), 11, "a_launch_has_the_parameters_of_its_call");
+}
+
+static void test_clusters(void)
+{
+	void *params[] = { &t.out };
+	CUfunction size;
+	CUgraphExec x;
+	CUmodule mod;
+	CUgraph g;
+
+	if (cuModuleLoadData(&mod, clusters) || cuModuleGetFunction(&size, mod, "size"))
+		printf("Bail out! the kernel does not load\n");
+	cuFuncSetAttribute(size, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1);
+	cuFuncSetAttribute(size, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1);
+	cuFuncSetAttribute(size, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2);
+	spin(t.a, 1);
+	cuLaunchKernel(size, 4, 1, 1, 1, 1, 1, 0, t.a, params, NULL);
+	ok(!cuFuncSetAttribute(size, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 4) &&
+	   cuStreamQuery(t.a) == CUDA_ERROR_NOT_READY, "a_functions_clusters_change_beside_a_kernel");
+	let_go();
+	ok_eq(word(t.out), 2, "a_launch_has_the_clusters_of_its_call");
+	cuStreamBeginCapture(t.b, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	cuLaunchKernel(size, 4, 1, 1, 1, 1, 1, 0, t.b, params, NULL);
+	cuStreamEndCapture(t.b, &g);
+	cuGraphInstantiateWithFlags(&x, g, 0);
+	spin(t.a, 1);
+	cuGraphLaunch(x, t.a);
+	cuFuncSetAttribute(size, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2);
+	let_go();
+	ok_eq(word(t.out), 4, "so_has_the_launch_of_a_graph");
+	cuGraphExecDestroy(x);
+	cuGraphDestroy(g);
+	cuModuleUnload(mod);
 }
 
 static void test_copies(void)
@@ -479,6 +527,60 @@ static void test_graph(void)
 	ok_eq(word(t.out), 55, "the_graph_has_run_nevertheless");
 }
 
+/* --- Changes of an executable graph --- */
+
+static CUgraphNode node;
+
+static void CUDA_CB await_flag(void *arg)
+{
+	__atomic_store_n(&t.flag[1], 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(t.flag, __ATOMIC_ACQUIRE))
+		sched_yield();
+	(void)arg;
+}
+
+static CUresult change_graph(void)
+{
+	uint32_t v = 66;
+	void *params[] = { &t.out, &v };
+	CUDA_KERNEL_NODE_PARAMS p = {
+		.func = t.put, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = params,
+	};
+
+	return cuGraphLaunch(graph, t.a) || cuGraphExecKernelNodeSetParams(graph, node, &p);
+}
+
+/* A function of the program keeps no other call from going in. */
+static void test_changes(void)
+{
+	CUresult answer;
+	pthread_t thread;
+	size_t one = 1;
+	CUgraph g;
+
+	cuStreamBeginCapture(t.b, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	put(t.b, t.out, 55);
+	cuStreamEndCapture(t.b, &g);
+	cuGraphGetNodes(g, &node, &one);
+	cuGraphInstantiateWithFlags(&graph, g, 0);
+	t.flag[0] = t.flag[1] = 0;
+	waiter = gettid();
+	opened = returned = false;
+	cuLaunchHostFunc(t.a, await_flag, NULL);
+	await_begin();
+	pthread_create(&thread, NULL, open_when_it_sleeps, NULL);
+	answer = change_graph();
+	__atomic_store_n(&returned, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	ok(!answer && opened && word(t.out) == 55,
+	   "a_change_of_a_graph_waits_for_launches_behind_a_host_function");
+	cuGraphLaunch(graph, t.a);
+	ok_eq(word(t.out), 66, "the_next_launch_has_the_change");
+	cuGraphExecDestroy(graph);
+	cuGraphDestroy(g);
+}
+
 /* --- Other processes --- */
 
 /* Runs the function in a child of a process without a driver. Returns its answer. */
@@ -572,12 +674,13 @@ static void test_processes(void)
 
 int main(void)
 {
-	tap_plan(62);
+	tap_plan(67);
 	test_processes();
 	setenv("WORMHOLE_SOFTGPU_ASYNC", "1", 1);
 	set_up();
 	test_launch();
 	test_parameters();
+	test_clusters();
 	test_copies();
 	test_boxes();
 	test_host_functions();
@@ -590,5 +693,6 @@ int main(void)
 	test_waits();
 	test_submit_beside_a_wait();
 	test_graph();
+	test_changes();
 	return tap_exit();
 }
