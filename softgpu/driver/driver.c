@@ -205,9 +205,22 @@ static CUresult go_in(void (*wait)(void))
 	return CUDA_SUCCESS;
 }
 
+/* The device's thread is told behind the lock: it would wake up only to wait for that. */
 CUresult sgpu_leave(CUresult rc)
 {
+	bool news = sgpu_queue_news();
+
 	pthread_mutex_unlock(&lock);
+	if (news)
+		sgpu_queue_ring();
+	return rc;
+}
+
+CUresult sgpu_leave_question(CUresult rc)
+{
+	sgpu_leave(rc);
+	if (rc == CUDA_ERROR_NOT_READY)
+		sched_yield();
 	return rc;
 }
 
@@ -279,13 +292,15 @@ void sgpu_lock(void)
 
 void sgpu_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	sgpu_leave(CUDA_SUCCESS);
 }
 
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 void sgpu_sleep(pthread_cond_t *condition)
 {
+	if (sgpu_queue_news())
+		sgpu_queue_ring();
 	pthread_cond_wait(condition, &lock);
 }
 
@@ -317,7 +332,7 @@ void sgpu_call_out(void (*fn)(void *arg), void *arg)
 {
 	in_callback = true;
 	outside++;
-	pthread_mutex_unlock(&lock);
+	sgpu_unlock();
 	fn(arg);
 	take_lock();
 	if (!--outside)
@@ -347,15 +362,12 @@ CUresult sgpu_stop(uint32_t timeout_ms)
 				  pthread_cond_wait(&changed, &lock);
 	alone = !outside && sgpu_drain_reached(&d);
 	sgpu_drain_end(&d);
-	if (alone)
-		return CUDA_SUCCESS;
-	pthread_mutex_unlock(&lock);
-	return CUDA_ERROR_NOT_READY;
+	return alone ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_NOT_READY);
 }
 
 void sgpu_go_on(void)
 {
-	pthread_mutex_unlock(&lock);
+	sgpu_unlock();
 }
 
 bool sgpu_is_ready(void)

@@ -267,7 +267,9 @@ CUresult sgpu_enter(struct sgpu_ctx **ctx);
 CUresult sgpu_submit(struct sgpu_ctx **ctx);
 CUresult sgpu_submit_healthy(void);
 CUresult sgpu_leave(CUresult rc);
-/* For the device's thread, and for kernels that it runs. */
+/* The same for questions that may be asked in a loop: NOT_READY lets other threads run first. */
+CUresult sgpu_leave_question(CUresult rc);
+/* For who does queued work, and for kernels that run. */
 void sgpu_lock(void);
 void sgpu_unlock(void);
 /* Wait without the lock: for a condition, and until sgpu_changed(). */
@@ -709,7 +711,7 @@ struct sgpu_launch {
 CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 			   struct sgpu_launch *l, const char **bytes);
 /*
- * Runs a launch that sgpu_launch_check() has accepted. In the device's thread (queue.h) it gives
+ * Runs a launch that sgpu_launch_check() has accepted. Where there is a queue (queue.h) it gives
  * the lock back meanwhile.
  */
 CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,

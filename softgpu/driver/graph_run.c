@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Launches of executable graphs: their nodes run one after the other, as one piece of work of the
- * stream, in the device's thread, or where there is none (queue.h) in the calling one.
+ * stream, or where there is no queue (queue.h) at once.
  */
 #include <sched.h>
 
@@ -144,7 +144,7 @@ static CUresult run_launch(struct sgpu_exec *x)
 	return rc;
 }
 
-/* ---- launches that the device's thread runs ---- */
+/* ---- launches that are queued ---- */
 
 struct queued {
 	struct sgpu_task work;
@@ -196,6 +196,29 @@ static CUresult check_graph(const struct sgpu_graph *g, bool *sure)
 	return rc;
 }
 
+static bool calls(const struct sgpu_graph *g);
+
+static bool node_calls(const struct sgpu_node *n)
+{
+	bool found = n->type == CU_GRAPH_NODE_TYPE_HOST;
+
+	if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		found = calls(n->child);
+	for (unsigned int i = 0; n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && i < n->cond.size; i++)
+		found |= calls(n->cond.body[i]);
+	return found;
+}
+
+/* Does a launch run functions of the program? The end of the graph may, if it has user objects. */
+static bool calls(const struct sgpu_graph *g)
+{
+	bool found = g->nholds;
+
+	for (unsigned int i = 0; !found && i < g->nodes.n; i++)
+		found = node_calls(g->nodes.v[i]);
+	return found;
+}
+
 /*
  * A launch of a graph with nodes of memory, events or conditions waits for the end: only then is it
  * known whether each could run.
@@ -216,6 +239,7 @@ static CUresult submit(struct sgpu_stream *s, struct sgpu_exec *x)
 	x->running++;
 	q->exec = x;
 	q->work.always = true;
+	q->work.calls = calls(x->graph);
 	rc = CUDA_SUCCESS;
 	if (!sure)
 		q->answer = &rc;

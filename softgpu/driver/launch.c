@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Kernel launches: check the grid and the parameters as NVIDIA's driver documents it, pack
- * the parameters, and run the grid: in the device's thread, or where there is none (queue.h) in
- * the calling one. A fault of a kernel is not the
- * launch's own error: each later call returns it. What kernels print is kept here until the
- * next synchronization.
+ * the parameters, and run the grid: when its turn comes, or where there is no queue (queue.h) at
+ * once. A fault of a kernel is not the launch's own error: each later call returns it. What kernels
+ * print is kept here until the next synchronization.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -351,7 +350,7 @@ CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 	return rc;
 }
 
-/* ---- launches that the device's thread runs ---- */
+/* ---- launches that are queued ---- */
 
 struct queued {
 	struct sgpu_task work;

@@ -5,31 +5,45 @@
  * legacy stream. What a stream has to follow is one ticket, so a copy to a stream that has nothing
  * to follow is done by its caller, beside a kernel of another stream.
  *
- * The thread gives the lock back while a kernel or a function of the program runs. Calls that end
- * something drain the queue first (sgpu_enter()). What is submitted while they wait, or is behind
- * a function of the program, does not keep them. So work looks up what it uses once more.
+ * A thread that waits for queued work does it itself, piece by piece, unless a piece is under way.
+ * So whoever launches and then waits pays for no turn of another thread. Functions of the program
+ * run in the device's thread alone, since a waiting thread may hold what they want.
+ *
+ * Whoever does a piece gives the lock back while a kernel or a function of the program runs. Calls
+ * that end something drain the queue first (sgpu_enter()). What is submitted while they wait, or is
+ * behind a function of the program, does not keep them. So work looks up what it uses once more.
  *
  * Where there is no such thread the queue is always empty, and nobody ever waits for it.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "queue.h"
 
-#define ROOM	1024u		/* pieces of work; whoever submits one more waits */
+/*
+ * Pieces of work. Whoever submits one more waits for half of them: to wait for one would take a
+ * turn of both threads for each piece from then on.
+ */
+#define ROOM	1024u
 
 static struct {
 	bool on;
 	bool running;		/* the first piece is under way */
 	bool calling;		/* it runs a function of the program */
+	bool news;		/* the device's thread has to be told of work */
 	unsigned int n;
 	struct sgpu_drain *drains;
 	uint64_t given, done;	/* the last tickets */
+	uint64_t awaited;	/* the first ticket that a thread sleeps for */
 	struct sgpu_task *first, **end;
 	pthread_cond_t filled;
-} queue = { .end = &queue.first, .filled = PTHREAD_COND_INITIALIZER };
+} queue = {
+	.end = &queue.first, .awaited = UINT64_MAX, .filled = PTHREAD_COND_INITIALIZER,
+};
 
 bool sgpu_queue_wanted(bool prefault, bool *wanted)
 {
@@ -102,21 +116,95 @@ uint64_t sgpu_task_submit(struct sgpu_stream *s, struct sgpu_task *w)
 	queue.end = &w->next;
 	queue.n++;
 	sgpu_stream_follow(s, w->ticket);
-	pthread_cond_signal(&queue.filled);
+	queue.news = true;
 	return w->ticket;
 }
 
-/* ---- waiting ---- */
+/* ---- doing it ---- */
 
 bool sgpu_queue_done(uint64_t ticket)
 {
 	return ticket <= queue.done;
 }
 
+void sgpu_queue_call_out(void (*fn)(void *arg), void *arg)
+{
+	queue.calling = true;
+	sgpu_changed();
+	sgpu_call_out(fn, arg);
+	queue.calling = false;
+}
+
+/* Threads that sleep for later work are left alone. */
+static void tell_waiters(void)
+{
+	if (queue.done < queue.awaited && !queue.drains)
+		return;
+	queue.awaited = UINT64_MAX;
+	sgpu_changed();
+}
+
+/* After a fault the work that is left does nothing. */
+static void run_first(void)
+{
+	struct sgpu_task *w = queue.first;
+
+	queue.running = true;
+	if (w->always || !sgpu_health())
+		w->run(w);
+	queue.running = false;
+	queue.first = w->next;
+	if (!queue.first)
+		queue.end = &queue.first;
+	queue.n--;
+	queue.done = w->ticket;
+	free(w);
+	tell_waiters();
+}
+
+/* A thread whose turn has come to be alone goes first. */
+static bool may_run(void)
+{
+	const struct sgpu_drain *d = queue.drains;
+
+	while (d && !sgpu_queue_done(d->ticket))
+		d = d->next;
+	return queue.first && !queue.running && !d;
+}
+
+bool sgpu_queue_news(void)
+{
+	bool news = queue.news && may_run();
+
+	queue.news = false;
+	return news;
+}
+
+void sgpu_queue_ring(void)
+{
+	pthread_cond_signal(&queue.filled);
+}
+
+/* ---- waiting ---- */
+
+/* Does the next piece of work, or else sleeps for this ticket. */
+static void help_or_sleep(uint64_t ticket)
+{
+	if (may_run() && !queue.first->calls) {
+		run_first();
+		/* The device's thread may have come meanwhile, and have gone to sleep again. */
+		queue.news = true;
+		return;
+	}
+	if (ticket < queue.awaited)
+		queue.awaited = ticket;
+	sgpu_await_change();
+}
+
 void sgpu_queue_wait(uint64_t ticket)
 {
 	while (!sgpu_queue_done(ticket))
-		sgpu_await_change();
+		help_or_sleep(ticket);
 }
 
 CUresult sgpu_await(uint64_t ticket)
@@ -129,7 +217,7 @@ CUresult sgpu_await(uint64_t ticket)
 void sgpu_queue_room(void)
 {
 	while (queue.n >= ROOM)
-		sgpu_await_change();
+		sgpu_queue_wait(queue.first->ticket + ROOM / 2);
 }
 
 void sgpu_drain_begin(struct sgpu_drain *d)
@@ -151,7 +239,7 @@ void sgpu_drain_end(struct sgpu_drain *d)
 	while (*p != d)
 		p = &(*p)->next;
 	*p = d->next;
-	pthread_cond_signal(&queue.filled);
+	queue.news = true;
 }
 
 void sgpu_queue_drain(void)
@@ -162,50 +250,21 @@ void sgpu_queue_drain(void)
 		return;
 	sgpu_drain_begin(&d);
 	while (!queue.calling && !sgpu_drain_reached(&d))
-		sgpu_await_change();
+		help_or_sleep(d.ticket);
 	sgpu_drain_end(&d);
 }
 
 /* ---- the device's thread ---- */
 
-void sgpu_queue_call_out(void (*fn)(void *arg), void *arg)
-{
-	queue.calling = true;
-	sgpu_changed();
-	sgpu_call_out(fn, arg);
-	queue.calling = false;
-}
-
-/* After a fault the work that is left does nothing. */
-static void run_first(void)
-{
-	struct sgpu_task *w = queue.first;
-
-	queue.running = true;
-	if (w->always || !sgpu_health())
-		w->run(w);
-	queue.running = false;
-	queue.first = w->next;
-	if (!queue.first)
-		queue.end = &queue.first;
-	queue.n--;
-	queue.done = w->ticket;
-	free(w);
-	sgpu_changed();
-}
-
-/* A thread whose turn has come to be alone goes first. */
-static bool may_run(void)
-{
-	const struct sgpu_drain *d = queue.drains;
-
-	while (d && !sgpu_queue_done(d->ticket))
-		d = d->next;
-	return queue.first && !d;
-}
-
+/*
+ * Its thread is of the batch class, which is no privilege: a thread of that class does not
+ * interrupt the one that wakes it. On one CPU each launch would cost two turns else.
+ */
 static void *device(void *unused)
 {
+	struct sched_param none = { 0 };
+
+	sched_setscheduler(0, SCHED_BATCH, &none);
 	sgpu_lock();
 	for (;;) {
 		while (!may_run())

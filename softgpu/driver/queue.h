@@ -15,7 +15,8 @@ struct sgpu_task {
 	struct sgpu_task *next;
 	uint64_t ticket;
 	bool always;		/* it runs even if a kernel has faulted before */
-	/* Does the work in the device's thread, under the lock. */
+	bool calls;		/* it runs functions of the program, in no thread of it */
+	/* Does the work under the lock, in the device's thread or in one that waits. */
 	void (*run)(struct sgpu_task *w);
 };
 
@@ -31,12 +32,18 @@ bool sgpu_queue_on(void);
 
 /* Returns zeroed work of that many bytes, which begin with a struct sgpu_task; NULL: no memory. */
 void *sgpu_task_new(size_t bytes, void (*run)(struct sgpu_task *w));
-/* Puts work at the end of the queue of its stream. The queue frees it. Returns its ticket. */
+/*
+ * Puts work at the end of the queue of its stream. The queue frees it. Returns its ticket. The
+ * device's thread hears of it when the caller leaves, or waits.
+ */
 uint64_t sgpu_task_submit(struct sgpu_stream *s, struct sgpu_task *w);
 
 /* Has all work up to this ticket ended? */
 bool sgpu_queue_done(uint64_t ticket);
-/* Waits for that without the lock, so what was looked up before may have ended. */
+/*
+ * Waits for that without the lock, so what was looked up before may have ended. The caller does
+ * work of the queue meanwhile.
+ */
 void sgpu_queue_wait(uint64_t ticket);
 
 /*
@@ -47,6 +54,13 @@ CUresult sgpu_await(uint64_t ticket);
 
 /* Waits until there is room for new work. */
 void sgpu_queue_room(void);
+
+/*
+ * Is there work of which the device's thread has not heard? Who gives the lock back asks, and rings
+ * then, without the lock: the thread would only wait for it.
+ */
+bool sgpu_queue_news(void);
+void sgpu_queue_ring(void);
 
 /*
  * Waits until the work that is queued now has ended, and no other runs. Work that runs a function
@@ -72,7 +86,7 @@ uint64_t sgpu_stream_behind(const struct sgpu_stream *s);
 /* What is submitted to the stream from now on follows that work, too. */
 void sgpu_stream_follow(struct sgpu_stream *s, uint64_t ticket);
 
-/* Runs a function of the program, from the device's thread. */
+/* Runs a function of the program, from work that `calls`, or where there is no thread. */
 void sgpu_queue_call_out(void (*fn)(void *arg), void *arg);
 
 /* May work that needs no kernel be done now, by the caller? */

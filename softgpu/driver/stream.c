@@ -182,7 +182,7 @@ CUresult cuStreamQuery(CUstream handle)
 	rc = wait_check(s, handle);
 	if (!rc && !sgpu_queue_done(work_of(s)))
 		rc = CUDA_ERROR_NOT_READY;
-	return sgpu_leave(rc);
+	return sgpu_leave_question(rc);
 }
 
 CUresult cuStreamSynchronize(CUstream handle)
@@ -347,6 +347,7 @@ static CUresult submit_host(struct sgpu_stream *s, struct host_call *call)
 	call->work = c->work;
 	*c = *call;
 	c->work.always = call->callback;
+	c->work.calls = true;
 	sgpu_task_submit(s, &c->work);
 	return CUDA_SUCCESS;
 }

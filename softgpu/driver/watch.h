@@ -33,7 +33,7 @@ struct sgpu_watch_table {
 	size_t size;
 	/*
 	 * Calls `seen` after each piece of work, in the thread that asked for it, which waits for
-	 * the end; for kernels of a graph this may be the device's thread. NULL: no more.
+	 * the end; for kernels of a graph this may be another thread. NULL: no more.
 	 */
 	void (*watch)(void (*seen)(const struct sgpu_seen *s));
 };

@@ -83,7 +83,7 @@ static CUresult spin(CUstream s, uint32_t v)
 	return spin_to(s, t.out, v);
 }
 
-/* Until the device's thread has the kernel, or function of the program. */
+/* From then on the device's thread has the kernel, and a thread that waits cannot take it. */
 static void await_begin(void)
 {
 	while (!__atomic_load_n(&t.flag[1], __ATOMIC_ACQUIRE))
@@ -153,6 +153,7 @@ static bool waits(CUstream s, CUresult (*call)(void))
 	opened = returned = false;
 	if (spin_to(s, (uintptr_t)&t.pinned[1], 3))
 		return false;
+	await_begin();
 	pthread_create(&thread, NULL, open_when_it_sleeps, NULL);
 	good = !call();
 	was_open = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
@@ -257,12 +258,17 @@ static void test_boxes(void)
 	ok_eq(word(t.out2), 21, "it_follows_the_kernel");
 }
 
-static uint32_t seen_by_host;
+static uint32_t seen_by_host, called_there;
 
 static void CUDA_CB look(void *arg)
 {
 	(void)arg;
 	seen_by_host = t.pinned[2];
+}
+
+static void CUDA_CB count_calls_in(void *thread)
+{
+	called_there += gettid() == *(pid_t *)thread;
 }
 
 static void CUDA_CB look_and_tell(CUstream s, CUresult status, void *arg)
@@ -283,6 +289,19 @@ static void test_host_functions(void)
 	let_go();
 	cuStreamSynchronize(t.a);
 	ok(seen_by_host == 13 && told == CUDA_SUCCESS, "they_run_behind_what_is_before_them");
+}
+
+/* A thread that waits does other work that is queued. */
+static void test_thread_of_functions(void)
+{
+	pid_t own = gettid();
+	unsigned int i;
+
+	for (i = 0; i < 200; i++) {
+		cuLaunchHostFunc(t.free, count_calls_in, &own);
+		cuStreamSynchronize(t.free);
+	}
+	ok_eq(called_there, 0, "they_run_in_no_thread_that_waits");
 }
 
 static void *end_things(void *answer)
@@ -440,6 +459,11 @@ static CUresult destroy_it(void) { return cuCtxDestroy(spare_ctx); }
 static CUresult record_shared(void) { return cuEventRecord(shared_event, t.a); }
 static CUresult launch_graph(void) { return cuGraphLaunch(graph, t.a); }
 
+static CUresult lock_process(void)
+{
+	return cuCheckpointProcessLock(getpid(), NULL) || cuCheckpointProcessUnlock(getpid(), NULL);
+}
+
 static CUresult launch_many(void)
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -484,6 +508,7 @@ static void test_waits(void)
 	cuGraphExecDestroy(graph);
 	ok(waits(t.a, launch_many), "a_launch_waits_while_the_queue_is_full");
 	ok_eq(word(t.out), MANY, "all_of_the_queue_is_done");
+	ok(waits(t.a, lock_process), "to_lock_the_process_for_a_checkpoint_waits");
 	cuCtxCreate(&spare_ctx, NULL, 0, 0);
 	cuCtxSetCurrent(t.ctx);
 	ok(waits(t.a, destroy_it), "to_destroy_a_context_waits");
@@ -505,6 +530,7 @@ static void test_submit_beside_a_wait(void)
 
 	cuMemAlloc(&spare, 100);
 	spin(t.free, 7);
+	await_begin();
 	__atomic_store_n(&waiter, 0, __ATOMIC_RELEASE);
 	pthread_create(&thread, NULL, free_in_thread, &answer);
 	while (!__atomic_load_n(&waiter, __ATOMIC_ACQUIRE) || !sleeps_in_futex())
@@ -674,7 +700,7 @@ static void test_processes(void)
 
 int main(void)
 {
-	tap_plan(67);
+	tap_plan(69);
 	test_processes();
 	setenv("WORMHOLE_SOFTGPU_ASYNC", "1", 1);
 	set_up();
@@ -684,6 +710,7 @@ int main(void)
 	test_copies();
 	test_boxes();
 	test_host_functions();
+	test_thread_of_functions();
 	test_other_thread();
 	test_events();
 	test_times();
