@@ -19,9 +19,18 @@ struct wh_mem_shared {
 	uint64_t bit[WORDS];	/* one for each unit: it is taken */
 };
 
+/*
+ * Two devices may have memory in one block of addresses, as softgpu's do, whose memories adjoin.
+ * Each has a block of its own then.
+ */
+static uint64_t key(int device, uint64_t number)
+{
+	return number * WH_TENANT_DEVICES + (uint64_t)device;
+}
+
 static struct wh_mem_shared *find(struct wh_mem_state *m, int device, uint64_t number)
 {
-	struct wh_mem_entry *e = wh_mem_find(m, WH_MEM_SHARED, number);
+	struct wh_mem_entry *e = wh_mem_find(m, WH_MEM_SHARED, key(device, number));
 
 	return e ? m->device[device].shared[e->object] : NULL;
 }
@@ -41,7 +50,7 @@ static struct wh_mem_shared *make(struct wh_mem_state *m, int device, uint64_t n
 		d->shared_room = room;
 	}
 	b = calloc(1, sizeof(*b));
-	e = b ? wh_mem_add(m, WH_MEM_SHARED, number) : NULL;
+	e = b ? wh_mem_add(m, WH_MEM_SHARED, key(device, number)) : NULL;
 	if (!e) {
 		free(b);
 		return NULL;
@@ -56,10 +65,10 @@ static struct wh_mem_shared *make(struct wh_mem_state *m, int device, uint64_t n
 static void end(struct wh_mem_state *m, int device, struct wh_mem_shared *b)
 {
 	struct wh_mem_device *d = &m->device[device];
-	struct wh_mem_entry *e = wh_mem_find(m, WH_MEM_SHARED, b->number), *last;
+	struct wh_mem_entry *e = wh_mem_find(m, WH_MEM_SHARED, key(device, b->number)), *last;
 	struct wh_mem_shared *moved = d->shared[--d->shared_count];
 
-	last = wh_mem_find(m, WH_MEM_SHARED, moved->number);
+	last = wh_mem_find(m, WH_MEM_SHARED, key(device, moved->number));
 	d->shared[e->object] = moved;
 	last->object = e->object;
 	wh_mem_remove(m, e);
