@@ -175,6 +175,11 @@ uint64_t wh_library_stream(CUstream stream);
  * program that has managed variables, or captures something: one call is sent at a time then.
  */
 bool wh_library_waits(void);
+/*
+ * Returns the worker's number of a device of the program's. For what is none it is a number that
+ * the worker refuses. Valid once the process has begun a request.
+ */
+int wh_library_device(int dev);
 /* Is [p, p + n) in the data area, and thus the same memory in the worker? */
 bool wh_library_in_data(const void *p, size_t n);
 /* Is this a device address that this process knows? */

@@ -157,6 +157,11 @@ int wh_device_real(int dev)
 	return dev < wh_client.devices ? wh_client.real[dev] : NO_SUCH_DEVICE;
 }
 
+int wh_library_device(int dev)
+{
+	return dev < 0 ? NO_SUCH_DEVICE : wh_device_real(dev);
+}
+
 uint32_t wh_profile_device(uint32_t real)
 {
 	int dev = 0;

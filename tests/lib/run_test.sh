@@ -17,6 +17,10 @@ cublaslt* | cublasxt*)
 	;;
 esac
 [ "$name" != threads_loopback ] || WORMHOLE_CUBLAS=$bin/fake_threads.so
+# Columns and parts of transforms lie on two devices.
+case $name in
+cusolvermg* | cufft*) export WORMHOLE_SOFTGPU_MEM=64M,64M ;;
+esac
 case $name in
 fft | fft_loopback)
 	WORMHOLE_CUFFT=$WH_BUILD/softgpu/libcufft.so.12
