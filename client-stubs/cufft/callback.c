@@ -21,6 +21,8 @@ cufftResult cufftXtSetCallback(cufftHandle plan, void **callback_routine,
 		return CUFFT_INVALID_VALUE;
 	if (!wh_pack_cufftHandle(plan, &o))
 		return CUFFT_INVALID_PLAN;
+	if (wh_cufft_gpus(plan) > 1)
+		return wh_cufft_refuse("cufftXtSetCallback on several GPUs");
 	q = wh_cufft_begin(&c, WH_CALL_cufftXtSetCallback, sizeof(*q));
 	if (!q)
 		return wh_cufft_lost(c.result);
@@ -63,6 +65,8 @@ cufftResult cufftXtSetJITCallback(cufftHandle plan, const char *lto_callback_sym
 		return CUFFT_INVALID_VALUE;
 	if (!wh_pack_cufftHandle(plan, &o))
 		return CUFFT_INVALID_PLAN;
+	if (wh_cufft_gpus(plan) > 1)
+		return wh_cufft_refuse("cufftXtSetJITCallback on several GPUs");
 	name = strlen(lto_callback_symbol_name) + 1;
 	q = wh_cufft_begin_long(&c, WH_CALL_cufftXtSetJITCallback,
 				bytes_of(name, lto_callback_fatbin_size), sizeof(struct wh_rsp));

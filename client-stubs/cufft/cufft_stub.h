@@ -5,4 +5,8 @@
 
 #include "gen_cufft_client.h"
 
+/* Returns how many sizes and work areas a plan has: one for each GPU. */
+uint32_t wh_cufft_gpus(cufftHandle plan);
+void wh_cufft_set_gpus(cufftHandle plan, uint32_t count);
+
 #endif

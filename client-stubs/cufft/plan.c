@@ -19,6 +19,7 @@ struct plan {
 	cufftHandle number;	/* -1: there is no plan here */
 	int uses;
 	cudaStream_t stream;	/* as the program names it */
+	uint32_t gpus;		/* 0: it has the current one */
 	struct wh_obj_cufftHandle o;
 };
 
@@ -63,6 +64,7 @@ static cufftHandle keep(uint64_t id)
 	p = place(&at);
 	if (p) {
 		p->stream = NULL;
+		p->gpus = 0;
 		p->o = (struct wh_obj_cufftHandle) { .id = id, .allocate = 1 };
 		number = p->uses * PLACES + at;
 		p->uses = (p->uses + 1) % USES;
@@ -90,6 +92,21 @@ bool wh_pack_cufftHandle(cufftHandle plan, struct wh_obj_cufftHandle *out)
 	if (p->stream)
 		out->stream = wh_library_stream(p->stream);
 	return true;
+}
+
+uint32_t wh_cufft_gpus(cufftHandle plan)
+{
+	const struct plan *p = find(plan);
+
+	return p && p->gpus ? p->gpus : 1;
+}
+
+void wh_cufft_set_gpus(cufftHandle plan, uint32_t count)
+{
+	struct plan *p = find(plan);
+
+	if (p)
+		p->gpus = count;
 }
 
 /* --- Life -------------------------------------------------------------------------- */
@@ -249,9 +266,4 @@ cufftResult cufftSetWorkArea(cufftHandle plan, void *workArea)
 	p->o.own_area = 1;
 	p->o.work_area = (uintptr_t)workArea;
 	return CUFFT_SUCCESS;
-}
-
-cufftResult cufftXtSetWorkArea(cufftHandle plan, void **workArea)
-{
-	return workArea ? cufftSetWorkArea(plan, workArea[0]) : CUFFT_INVALID_VALUE;
 }

@@ -4,34 +4,13 @@
  * area, whether to allocate one). Also owns how far an execution reaches from the addresses that it
  * is given, which follows from how the plan was made.
  */
-#include "gen_cufft_server.h"
+#include "libraries/cufft_plan.h"
 #include "session/image.h"
 #include "session/output.h"
 
 #include <stdlib.h>
 
-#define TYPES	CUFFT_CB_UNDEFINED	/* of callbacks; the first half are those that load */
-
-/* Bytes from the first element to the end of the last one, for each side. */
-struct extents {
-	uint64_t side[2];
-};
-
-struct plan {
-	cufftHandle real;
-	bool made;
-	struct extents reach;		/* valid once the plan is made */
-	struct extents next;		/* reach of the call that is about to make the plan */
-	uint64_t work;			/* bytes of the plan's work area */
-	uint64_t stream;		/* the stream that the library was told */
-	uint64_t area;
-	bool own_area;
-	bool allocate;
-	bool callback[TYPES];
-	void *code[TYPES];		/* what the library was given, which it may read later */
-};
-
-static struct plan *plan_of(struct wh_session *s, const struct wh_obj_cufftHandle *o)
+struct plan *wh_cufft_plan(struct wh_session *s, const struct wh_obj_cufftHandle *o)
 {
 	return wh_handles_get(&s->handles, o->id, WH_H_cufftHandle);
 }
@@ -43,7 +22,7 @@ static cufftResult tell_area(struct wh_session *s, const struct wh_cufft_functio
 {
 	cufftResult res;
 
-	if (o->work_area && wh_reach(s, o->work_area, p->work ? p->work : 1) != CUDA_SUCCESS)
+	if (o->work_area && wh_reach(s, o->work_area, p->work[0] ? p->work[0] : 1) != CUDA_SUCCESS)
 		return CUFFT_INVALID_VALUE;
 	res = l->cufftSetWorkArea(p->real, (void *)o->work_area);
 	if (res != CUFFT_SUCCESS)
@@ -74,7 +53,7 @@ cufftResult wh_enter_cufftHandle(struct wh_session *s, const struct wh_cufft_fun
 				 const struct wh_obj_cufftHandle *o, cufftHandle *real,
 				 CUstream *stream)
 {
-	struct plan *p = plan_of(s, o);
+	struct plan *p = wh_cufft_plan(s, o);
 	cufftResult res;
 
 	if (!p)
@@ -137,6 +116,23 @@ int32_t wh_do_cufftCreate(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
+/* The library's descriptors lead to the plan that made them, so it stays for them. */
+cufftResult wh_cufft_plan_end(const struct wh_cufft_functions *l, struct plan *p)
+{
+	cufftResult res;
+
+	if (!p->ended || p->users)
+		return CUFFT_SUCCESS;
+	res = l->cufftDestroy(p->real);
+	if (res != CUFFT_SUCCESS) {
+		p->ended = false;
+		return res;
+	}
+	forget_code(p);
+	free(p);
+	return CUFFT_SUCCESS;
+}
+
 int32_t wh_do_cufftDestroy(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
@@ -149,13 +145,11 @@ int32_t wh_do_cufftDestroy(struct wh_session *s, struct wh_frame *f)
 	p = wh_handles_get(&s->handles, q->plan, WH_H_cufftHandle);
 	if (!p)
 		return CUFFT_INVALID_PLAN;
-	res = l->cufftDestroy(p->real);
-	if (res != CUFFT_SUCCESS)
-		return res;
-	wh_drop(s, q->plan);
-	forget_code(p);
-	free(p);
-	return CUFFT_SUCCESS;
+	p->ended = true;
+	res = wh_cufft_plan_end(l, p);
+	if (res == CUFFT_SUCCESS)
+		wh_drop(s, q->plan);
+	return res;
 }
 
 /* --- How far a plan reaches ----------------------------------------------------------- */
@@ -248,9 +242,18 @@ struct shape {
 	cudaDataType intype, outtype;
 };
 
+/* Are there bytes between the elements of a side? */
+static bool has_gaps(const struct shape *h, const struct layout *a)
+{
+	struct layout basic = *a;
+
+	basic.embed = NULL;
+	return reach_of(h->rank, h->n, a, h->batch) != reach_of(h->rank, h->n, &basic, h->batch);
+}
+
 static void note_shape(struct wh_session *s, const struct wh_obj_cufftHandle *o, struct shape *h)
 {
-	struct plan *p = plan_of(s, o);
+	struct plan *p = wh_cufft_plan(s, o);
 	uint64_t whole = far(h->n[h->rank - 1]), half = whole / 2 + 1;
 	bool in, out;
 
@@ -263,6 +266,8 @@ static void note_shape(struct wh_session *s, const struct wh_obj_cufftHandle *o,
 	h->out.last = in && !out && whole ? half : whole;
 	p->next.side[WH_CUFFT_IN] = reach_of(h->rank, h->n, &h->in, h->batch);
 	p->next.side[WH_CUFFT_OUT] = reach_of(h->rank, h->n, &h->out, h->batch);
+	p->next.gaps[WH_CUFFT_IN] = has_gaps(h, &h->in);
+	p->next.gaps[WH_CUFFT_OUT] = has_gaps(h, &h->out);
 }
 
 static cufftResult note_basic(struct wh_session *s, const struct wh_obj_cufftHandle *o, int rank,
@@ -280,16 +285,28 @@ static cufftResult note_basic(struct wh_session *s, const struct wh_obj_cufftHan
 
 cufftResult wh_check_cufftMakePlan1d(struct wh_session *s, const struct wh_req_cufftMakePlan1d *q)
 {
+	cufftResult res = wh_cufft_sizes(s, &q->plan, q->workSize_count);
+
+	if (res != CUFFT_SUCCESS)
+		return res;
 	return note_basic(s, &q->plan, 1, &q->nx, q->type, q->batch);
 }
 
 cufftResult wh_check_cufftMakePlan2d(struct wh_session *s, const struct wh_req_cufftMakePlan2d *q)
 {
+	cufftResult res = wh_cufft_sizes(s, &q->plan, q->workSize_count);
+
+	if (res != CUFFT_SUCCESS)
+		return res;
 	return note_basic(s, &q->plan, 2, (const int[]){ q->nx, q->ny }, q->type, 1);
 }
 
 cufftResult wh_check_cufftMakePlan3d(struct wh_session *s, const struct wh_req_cufftMakePlan3d *q)
 {
+	cufftResult res = wh_cufft_sizes(s, &q->plan, q->workSize_count);
+
+	if (res != CUFFT_SUCCESS)
+		return res;
 	return note_basic(s, &q->plan, 3, (const int[]){ q->nx, q->ny, q->nz }, q->type, 1);
 }
 
@@ -297,6 +314,7 @@ cufftResult wh_check_cufftMakePlan3d(struct wh_session *s, const struct wh_req_c
 struct arrays {
 	const void *n, *inembed, *onembed;
 	bool wide;		/* 64 bits each, not 32 */
+	uint64_t sizes;		/* of work areas that come back */
 };
 
 static int64_t at(const struct arrays *a, const void *array, int i)
@@ -314,8 +332,11 @@ static cufftResult note_many(struct wh_session *s, const struct wh_obj_cufftHand
 			     const struct arrays *a, struct shape *h)
 {
 	bool advanced = a->inembed && a->onembed;
+	cufftResult res = wh_cufft_sizes(s, o, a->sizes);
 	int i;
 
+	if (res != CUFFT_SUCCESS)
+		return res;
 	if (arrays_good(h->rank, a->n) != CUFFT_SUCCESS)
 		return CUFFT_INVALID_VALUE;
 	for (i = 0; i < h->rank; i++) {
@@ -342,7 +363,8 @@ cufftResult wh_bound_cufftMakePlanMany(struct wh_session *s, struct wh_frame *f,
 	struct shape h = SHAPE_OF(q);
 
 	types_of(q->type, &h.intype, &h.outtype);
-	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, false }, &h);
+	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, false,
+			 q->workSize_count }, &h);
 }
 
 cufftResult wh_bound_cufftMakePlanMany64(struct wh_session *s, struct wh_frame *f,
@@ -353,7 +375,8 @@ cufftResult wh_bound_cufftMakePlanMany64(struct wh_session *s, struct wh_frame *
 	struct shape h = SHAPE_OF(q);
 
 	types_of(q->type, &h.intype, &h.outtype);
-	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, true }, &h);
+	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, true,
+			 q->workSize_count }, &h);
 }
 
 cufftResult wh_bound_cufftXtMakePlanMany(struct wh_session *s, struct wh_frame *f,
@@ -365,7 +388,8 @@ cufftResult wh_bound_cufftXtMakePlanMany(struct wh_session *s, struct wh_frame *
 
 	h.intype = q->inputtype;
 	h.outtype = q->outputtype;
-	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, true }, &h);
+	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, true,
+			 q->workSize_count }, &h);
 }
 
 static bool has_callback(const struct plan *p, enum wh_cufft_side side)
@@ -381,7 +405,7 @@ static bool has_callback(const struct plan *p, enum wh_cufft_side side)
 uint64_t wh_cufft_extent(struct wh_session *s, const struct wh_obj_cufftHandle *o,
 			 enum wh_cufft_side side)
 {
-	const struct plan *p = plan_of(s, o);
+	const struct plan *p = wh_cufft_plan(s, o);
 
 	/*
 	 * If the plan is not made, the library will say so, and only one byte is checked. So it is
@@ -395,16 +419,19 @@ uint64_t wh_cufft_extent(struct wh_session *s, const struct wh_obj_cufftHandle *
 static void ask_size(struct wh_session *s, struct plan *p)
 {
 	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
-	size_t size = 0;
+	size_t size[MAX_CUDA_DESCRIPTOR_GPUS] = { 0 };
+	bool known = l->cufftGetSize(p->real, size) == CUFFT_SUCCESS;
+	int i;
 
 	/* If the size is unknown, no area is large enough. */
-	p->work = l->cufftGetSize(p->real, &size) == CUFFT_SUCCESS ? size : UINT64_MAX;
+	for (i = 0; i < WH_CUFFT_GPUS; i++)
+		p->work[i] = known ? size[i] : UINT64_MAX;
 	p->own_area = false;
 }
 
 static void made(struct wh_session *s, const struct wh_obj_cufftHandle *o, cufftResult res)
 {
-	struct plan *p = plan_of(s, o);
+	struct plan *p = wh_cufft_plan(s, o);
 
 	if (!p || res != CUFFT_SUCCESS)
 		return;
@@ -429,7 +456,7 @@ MADE(cufftXtMakePlanMany)
 void wh_done_cufftXtSetWorkAreaPolicy(struct wh_session *s,
 				      struct wh_req_cufftXtSetWorkAreaPolicy *q, cufftResult res)
 {
-	struct plan *p = plan_of(s, &q->plan);
+	struct plan *p = wh_cufft_plan(s, &q->plan);
 
 	if (p && p->made && res == CUFFT_SUCCESS)
 		ask_size(s, p);
@@ -438,32 +465,61 @@ void wh_done_cufftXtSetWorkAreaPolicy(struct wh_session *s,
 void wh_cufft_unmake(struct wh_session *s, const struct wh_cufft_functions *l,
 		     const struct wh_obj_cufftHandle *o)
 {
-	struct plan *p = plan_of(s, o);
+	struct plan *p = wh_cufft_plan(s, o), was;
 
 	if (!p)
 		return;
 	l->cufftDestroy(p->real);
 	forget_code(p);
+	was = *p;
 	*p = (struct plan) { .real = CUFFT_PLAN_NULL, .allocate = true };
-	l->cufftCreate(&p->real);
+	/* The client goes on counting this plan's GPUs. */
+	if (l->cufftCreate(&p->real) != CUFFT_SUCCESS || !was.gpus || !l->cufftXtSetGPUs ||
+	    l->cufftXtSetGPUs(p->real, (int)was.gpus, was.gpu) != CUFFT_SUCCESS)
+		return;
+	p->gpus = was.gpus;
+	memcpy(p->gpu, was.gpu, sizeof(p->gpu));
 }
 
 /* --- Questions about sizes -------------------------------------------------------- */
 
-#define ASKED(name, type) \
+#define ASKED(name, type, before) \
 cufftResult wh_bound_##name(struct wh_session *s, struct wh_frame *f, const type *n, \
 			    const type *inembed, const type *onembed) \
 { \
 	const struct wh_req_##name *q = f->req; \
 \
 	(void)s, (void)inembed, (void)onembed; \
-	return arrays_good(q->rank, n); \
+	return arrays_good(q->rank, n) == CUFFT_SUCCESS ? before : CUFFT_INVALID_VALUE; \
 }
 
-ASKED(cufftGetSizeMany, int)
-ASKED(cufftGetSizeMany64, long long)
-ASKED(cufftXtGetSizeMany, long long)
-ASKED(cufftEstimateMany, int)
+ASKED(cufftGetSizeMany, int, wh_cufft_sizes(s, &q->handle, q->workArea_count))
+ASKED(cufftGetSizeMany64, long long, wh_cufft_sizes(s, &q->plan, q->workSize_count))
+ASKED(cufftXtGetSizeMany, long long, wh_cufft_sizes(s, &q->plan, q->workSize_count))
+ASKED(cufftEstimateMany, int, CUFFT_SUCCESS)
+
+#define SIZED(name) \
+cufftResult wh_check_##name(struct wh_session *s, const struct wh_req_##name *q) \
+{ \
+	return wh_cufft_sizes(s, &q->handle, q->workSize_count); \
+}
+
+SIZED(cufftGetSize)
+SIZED(cufftGetSize1d)
+SIZED(cufftGetSize2d)
+SIZED(cufftGetSize3d)
+
+/* Nobody says how many limits there are on several GPUs. */
+cufftResult wh_check_cufftXtSetWorkAreaPolicy(struct wh_session *s,
+		const struct wh_req_cufftXtSetWorkAreaPolicy *q)
+{
+	const struct plan *p = wh_cufft_plan(s, &q->plan);
+
+	if (!p || p->gpus < 2)
+		return CUFFT_SUCCESS;
+	return (cufftResult)wh_library_missing(s, "cufftXtSetWorkAreaPolicy on several GPUs",
+					       CUFFT_NOT_SUPPORTED);
+}
 
 /* Only this query has a struct to be filled in. */
 cufftResult wh_check_cufftXtQueryPlan(struct wh_session *s,
@@ -482,9 +538,13 @@ static cufftResult enter(struct wh_session *s, const struct wh_cufft_functions *
 	cufftHandle real;
 	CUstream stream;
 
-	*p = plan_of(s, o);
+	*p = wh_cufft_plan(s, o);
 	if (!*p)
 		return CUFFT_INVALID_PLAN;
+	/* The library reads as many routines as there are GPUs, and a request has one. */
+	if ((*p)->gpus > 1)
+		return (cufftResult)wh_library_missing(s, "callbacks on several GPUs",
+						       CUFFT_NOT_SUPPORTED);
 	return type < TYPES ? wh_enter_cufftHandle(s, l, o, &real, &stream) : CUFFT_INVALID_VALUE;
 }
 
@@ -590,7 +650,7 @@ cufftResult wh_check_cufftXtClearCallback(struct wh_session *s,
 void wh_done_cufftXtClearCallback(struct wh_session *s, struct wh_req_cufftXtClearCallback *q,
 				  cufftResult res)
 {
-	struct plan *p = plan_of(s, &q->plan);
+	struct plan *p = wh_cufft_plan(s, &q->plan);
 
 	if (p && res == CUFFT_SUCCESS)
 		p->callback[q->cbType] = false;

@@ -162,6 +162,7 @@ static void make_objects(struct wh_session *s)
 	plan->nx = 8;
 	plan->type = CUFFT_C2C;
 	plan->batch = 1;
+	plan->workSize_count = 1;
 	ask(s, WH_LIB_cufft, WH_CALL_cufftMakePlan1d, sizeof(*plan));
 	object[WH_H_cublasLtHandle_t] = wh_handle_for(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
 	make_object(s, WH_LIB_cusparse, WH_CALL_cusparseCreate, WH_H_cusparseHandle_t);

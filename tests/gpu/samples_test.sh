@@ -17,7 +17,6 @@ preload=
 
 limit_of() { # NAME
 	case $1 in
-	simpleCUFFT_*MGPU*) echo "plans of several GPUs are refused (cuda-api/cufft.api)" ;;
 	systemWideAtomics*) echo "atomics of host and device at once (docs/status.md); it does not ask for the attribute" ;;
 	esac
 }

@@ -192,7 +192,7 @@ static void test_refusals(void)
 
 	cufftPlan1d(&p, 8, CUFFT_C2C, 1);
 	news();
-	ok_eq(cufftXtSetGPUs(p, 1, &gpu), CUFFT_NOT_SUPPORTED, "several_gpus_are_refused");
+	ok_eq(cufftXtSetGPUs(p, 1, &gpu), CUFFT_INVALID_PLAN, "a_made_plan_gets_no_gpus");
 	ok_eq(cufftMakePlan2d(p, 8, 8, CUFFT_C2C, NULL), CUFFT_NOT_SUPPORTED,
 	      "function_that_the_library_lacks_is_refused");
 	told("", "without_a_word_to_the_library");

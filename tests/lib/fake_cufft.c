@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A cuFFT that writes down what it is told; a transform copies nothing. */
 #include <cufftXt.h>
+#include <string.h>
 #include <time.h>
 
 #include "fake_cufft.h"
@@ -13,6 +14,7 @@ static struct {
 	/* Code that was given for a plan: it is read when the plan is made, as a linker would. */
 	const unsigned char *code;
 	size_t size;
+	int gpus, gpu[16];
 } plan[PLANS + 1];
 
 static int bad(cufftHandle p)
@@ -33,6 +35,7 @@ cufftResult cufftCreate(cufftHandle *handle)
 	plan[i].used = 1;
 	plan[i].nx = 0;
 	plan[i].code = NULL;
+	plan[i].gpus = 0;
 	note("create");
 	*handle = i;
 	return CUFFT_SUCCESS;
@@ -56,6 +59,16 @@ static unsigned int sum(const unsigned char *p, size_t n)
 	return all;
 }
 
+/* One for each GPU, each larger than the last one by a byte. */
+static void areas(cufftHandle p, size_t *size)
+{
+	int i;
+
+	size[0] = FAKE_AREA(plan[p].nx);
+	for (i = 1; i < plan[p].gpus; i++)
+		size[i] = size[0] + i;
+}
+
 static cufftResult make(cufftHandle p, int nx, size_t *size)
 {
 	if (bad(p) || plan[p].nx)
@@ -67,7 +80,7 @@ static cufftResult make(cufftHandle p, int nx, size_t *size)
 	plan[p].nx = nx;
 	if (plan[p].code)
 		note("linked %x", sum(plan[p].code, plan[p].size));
-	*size = FAKE_AREA(nx);
+	areas(p, size);
 	return CUFFT_SUCCESS;
 }
 
@@ -117,7 +130,7 @@ cufftResult cufftGetSize(cufftHandle p, size_t *size)
 {
 	if (bad(p))
 		return CUFFT_INVALID_PLAN;
-	*size = FAKE_AREA(plan[p].nx);
+	areas(p, size);
 	return CUFFT_SUCCESS;
 }
 
@@ -238,4 +251,205 @@ cufftResult cufftGetVersion(int *version)
 	note("version");
 	*version = 12999;
 	return CUFFT_SUCCESS;
+}
+
+/* --- Several GPUs ------------------------------------------------------------------- */
+
+/*
+ * A descriptor has as many numbers on each GPU, the first ones on the first. A transform makes
+ * each number of one descriptor three times as large in the other, and says that they are in
+ * another order.
+ */
+static struct {
+	CUresult (*alloc)(CUdeviceptr *, size_t);
+	CUresult (*free)(CUdeviceptr);
+	CUresult (*down)(void *, CUdeviceptr, size_t);
+	CUresult (*up)(CUdeviceptr, const void *, size_t);
+	CUresult (*retain)(CUcontext *, CUdevice);
+	CUresult (*current)(CUcontext);
+} driver;
+
+static void find_driver(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	CUresult (*get)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+
+	*(void **)&get = dlsym(lib, "cuGetProcAddress_v2");
+	get("cuMemAlloc", (void **)&driver.alloc, 13000, 0, NULL);
+	get("cuMemFree", (void **)&driver.free, 13000, 0, NULL);
+	get("cuMemcpyDtoH", (void **)&driver.down, 13000, 0, NULL);
+	get("cuMemcpyHtoD", (void **)&driver.up, 13000, 0, NULL);
+	get("cuDevicePrimaryCtxRetain", (void **)&driver.retain, 13000, 0, NULL);
+	get("cuCtxSetCurrent", (void **)&driver.current, 13000, 0, NULL);
+}
+
+/* As the genuine library does, it leaves the GPU's context current. */
+static void on(int gpu)
+{
+	CUcontext ctx;
+
+	driver.retain(&ctx, gpu);
+	driver.current(ctx);
+}
+
+cufftResult cufftXtSetGPUs(cufftHandle p, int n, int *gpu)
+{
+	find_driver();
+	note("gpus %d %d %d", n, gpu[0], gpu[n - 1]);
+	if (bad(p) || plan[p].nx)
+		return CUFFT_INVALID_PLAN;
+	plan[p].gpus = n;
+	memcpy(plan[p].gpu, gpu, n * sizeof(*gpu));
+	return CUFFT_SUCCESS;
+}
+
+cufftResult cufftXtSetWorkArea(cufftHandle p, void **area)
+{
+	note("areas %d %d", area[0] != NULL, area[plan[p].gpus - 1] != NULL);
+	return bad(p) ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
+}
+
+cufftResult cufftXtMalloc(cufftHandle p, cudaLibXtDesc **out, cufftXtSubFormat format)
+{
+	cudaLibXtDesc *d;
+	cudaXtDesc *x;
+	int i;
+
+	note("malloc %d", format);
+	if (bad(p) || !plan[p].gpus)
+		return CUFFT_INVALID_PLAN;
+	d = calloc(1, sizeof(*d));
+	x = d->descriptor = calloc(1, sizeof(*x));
+	d->version = x->version = CUDA_XT_DESCRIPTOR_VERSION + CUDART_VERSION;
+	d->subFormat = format;
+	d->libDescriptor = &plan[p];
+	x->nGPUs = plan[p].gpus;
+	for (i = 0; i < x->nGPUs; i++) {
+		CUdeviceptr at = 0;
+
+		x->GPUs[i] = plan[p].gpu[i];
+		x->size[i] = plan[p].nx / x->nGPUs * sizeof(cufftComplex);
+		on(x->GPUs[i]);
+		driver.alloc(&at, x->size[i]);
+		x->data[i] = (void *)at;
+	}
+	*out = d;
+	return CUFFT_SUCCESS;
+}
+
+cufftResult cufftXtFree(cudaLibXtDesc *d)
+{
+	int i;
+
+	note("free %s", d->libDescriptor ? "own" : "0");
+	for (i = 0; i < d->descriptor->nGPUs; i++)
+		driver.free((CUdeviceptr)d->descriptor->data[i]);
+	free(d->descriptor);
+	free(d);
+	return CUFFT_SUCCESS;
+}
+
+static size_t held(const cudaXtDesc *x)
+{
+	size_t all = 0;
+	int i;
+
+	for (i = 0; i < x->nGPUs; i++)
+		all += x->size[i];
+	return all;
+}
+
+static void move(const cudaXtDesc *x, char *host, int up)
+{
+	int i;
+
+	for (i = 0; i < x->nGPUs; host += x->size[i++]) {
+		on(x->GPUs[i]);
+		if (up)
+			driver.up((CUdeviceptr)x->data[i], host, x->size[i]);
+		else
+			driver.down(host, (CUdeviceptr)x->data[i], x->size[i]);
+	}
+}
+
+cufftResult cufftXtMemcpy(cufftHandle p, void *to, void *from, cufftXtCopyType type)
+{
+	cudaLibXtDesc *a = to, *b = from;
+	char *room;
+
+	note("memcpy %d", type);
+	if (bad(p))
+		return CUFFT_INVALID_PLAN;
+	if (type == CUFFT_COPY_HOST_TO_DEVICE) {
+		move(a->descriptor, from, 1);
+	} else if (type == CUFFT_COPY_DEVICE_TO_HOST) {
+		move(b->descriptor, to, 0);
+	} else {
+		room = calloc(1, held(b->descriptor));
+		move(b->descriptor, room, 0);
+		move(a->descriptor, room, 1);
+		free(room);
+		a->subFormat = CUFFT_XT_FORMAT_INPLACE;
+	}
+	return CUFFT_SUCCESS;
+}
+
+static cufftResult threefold(const char *name, cufftHandle p, cudaLibXtDesc *in,
+			     cudaLibXtDesc *out, int direction)
+{
+	size_t i, n;
+	float *x;
+
+	note("%s %d", name, direction);
+	if (bad(p))
+		return CUFFT_INVALID_PLAN;
+	if (direction == FAIL)
+		return CUFFT_EXEC_FAILED;
+	n = held(in->descriptor);
+	x = calloc(1, n);
+	move(in->descriptor, (char *)x, 0);
+	for (i = 0; i < n / sizeof(*x); i++)
+		x[i] *= 3;
+	move(out->descriptor, (char *)x, 1);
+	free(x);
+	out->subFormat = CUFFT_XT_FORMAT_INPLACE_SHUFFLED;
+	return CUFFT_SUCCESS;
+}
+
+cufftResult cufftXtExecDescriptorC2C(cufftHandle p, cudaLibXtDesc *in, cudaLibXtDesc *out,
+				     int direction)
+{
+	return threefold("xt_c2c", p, in, out, direction);
+}
+
+cufftResult cufftXtExecDescriptorZ2Z(cufftHandle p, cudaLibXtDesc *in, cudaLibXtDesc *out,
+				     int direction)
+{
+	return threefold("xt_z2z", p, in, out, direction);
+}
+
+cufftResult cufftXtExecDescriptor(cufftHandle p, cudaLibXtDesc *in, cudaLibXtDesc *out,
+				  int direction)
+{
+	return threefold("xt", p, in, out, direction);
+}
+
+cufftResult cufftXtExecDescriptorR2C(cufftHandle p, cudaLibXtDesc *in, cudaLibXtDesc *out)
+{
+	return threefold("xt_r2c", p, in, out, 0);
+}
+
+cufftResult cufftXtExecDescriptorC2R(cufftHandle p, cudaLibXtDesc *in, cudaLibXtDesc *out)
+{
+	return threefold("xt_c2r", p, in, out, 0);
+}
+
+cufftResult cufftXtExecDescriptorD2Z(cufftHandle p, cudaLibXtDesc *in, cudaLibXtDesc *out)
+{
+	return threefold("xt_d2z", p, in, out, 0);
+}
+
+cufftResult cufftXtExecDescriptorZ2D(cufftHandle p, cudaLibXtDesc *in, cudaLibXtDesc *out)
+{
+	return threefold("xt_z2d", p, in, out, 0);
 }

@@ -21,6 +21,7 @@ esac
 case $name in
 cusolvermg* | cufft*) export WORMHOLE_SOFTGPU_MEM=64M,64M ;;
 esac
+[ "$name" != cufft_several_loopback ] || export WORMHOLE_TENANT="$tmp/tenant"
 case $name in
 fft | fft_loopback)
 	WORMHOLE_CUFFT=$WH_BUILD/softgpu/libcufft.so.12
