@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The files of each room (folder), from its own files.mk, as ROOM/NAME without the suffix. Read
 # here and by tests that build rooms once more. A room includes only rooms to its left.
-ROOMS := tenant protect state limits session libraries figures daemon vm
+ROOMS := tenant protect state limits session libraries figures checkpoint daemon vm
 include $(ROOMS:%=$(TOP)/server/%/files.mk)
 
 TENANT        := $(TENANT:%=tenant/%)
@@ -12,6 +12,7 @@ SESSION       := $(SESSION:%=session/%)
 SESSION_SO    := $(SESSION_SO:%=session/%)
 LIBRARIES_HAND := $(LIBRARIES_HAND:%=libraries/%)
 FIGURES       := $(FIGURES:%=figures/%)
+CHECKPOINT    := $(CHECKPOINT:%=checkpoint/%)
 DAEMON        := $(DAEMON:%=daemon/%)
 VM_WORKER     := $(VM_WORKER:%=vm/%)
 VM_SUPERVISOR := $(VM_SUPERVISOR:%=vm/%)

@@ -106,7 +106,7 @@ others_of() { # HOUSE ROOM...
 		case " $* " in *" $room "*) ;; *) printf '%s=' "$room" ;; esac
 	done | sed 's/=$//'
 }
-report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures daemon=vm
+report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures checkpoint daemon=vm
 	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt=solver=sparse=dnn
 	includes_up client-stubs transport cuda cusparse "$(others_of client-stubs transport cuda cusparse)")"
 # A connection of the client's knows nothing of the stubs that are made of it.
@@ -116,7 +116,7 @@ report "a connection that knows what lies above" "$(
 # Files that both ends read are in hypercall-abi/ and cuda-api/. No compiler gets the other
 # end's folder.
 report "sees the other end of a window" "$(
-	git grep -nE 'I\$\(TOP\)/server|include "[./]*(server|tenant|protect|limits|session|libraries|daemon|vm)/' -- client-stubs
+	git grep -nE 'I\$\(TOP\)/server|include "[./]*(server|tenant|protect|limits|session|libraries|checkpoint|daemon|vm)/' -- client-stubs
 	git grep -nE 'I\$\(TOP\)/client-stubs|include "[./]*(client-stubs|cuda|transport)/' -- server)"
 # Handlers and their hooks read requests. The rooms below must not know what a message looks
 # like.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Moves the allocations of paged.h to the host and back, when overcommit parks the worker's tenant
- * (daemon/checkpoint.c). No call is inside, and none begins before all is back. Memory goes by the
+ * (checkpoint/checkpoint.c). No call is inside, and none begins before all is back. Memory goes by the
  * device's own copies to memory that pinning.c makes and keeps. What leaves no device by this is
  * counted by the server as still there: contexts, code, small allocations, arrays, pools, what
  * libraries have, and what others may have open.
@@ -359,7 +359,7 @@ static enum wh_paging go_out(struct wh_session *s, uint32_t order)
 	if (how != WH_PAGING_DONE)
 		return how;
 	say(s, order, WH_PAGING_MOVES);
-	/* Who gave the next order before seeing this does not wait for it (daemon/checkpoint.c). */
+	/* Who gave the next order before seeing this does not wait for it (checkpoint/). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (is_over(s, order))
 		return WH_PAGING_BUSY;

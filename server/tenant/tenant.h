@@ -253,7 +253,7 @@ _Static_assert(WH_TENANT_DEVICES <= 16, "four bits for a device");
 /*
  * `order`, to a worker at rest: a number that counts the orders, and what is to be done. `obeyed`
  * has the number of the order and how it stands. Who asks the driver for the server writes the one
- * (daemon/checkpoint.c), and the worker the other; each sleeps on the other's. AHEAD is for a
+ * (checkpoint/checkpoint.c), and the worker the other; each sleeps on the other's. AHEAD is for a
  * worker that runs and will have to move its memory soon: it makes the place for it, and answers
  * nothing.
  */

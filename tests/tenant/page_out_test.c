@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The test promises that what a worker calls its files is never taken for its memory, when that is
- * written to swap (daemon/page_out.c).
+ * written to swap (checkpoint/page_out.c).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/suspend.h"
+#include "checkpoint/checkpoint.h"
 #include "tap.h"
 
 #define LENGTH	200	/* characters of a folder's name */

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Takes the device's memory away from a tenant's workers, or gives it back, by the driver's
- * checkpoint calls. It is a process of its own (suspend.c): the server loads no driver and waits
- * for nobody. It is no worker either: the driver documents these calls as calls on a process by its
- * number, and a worker whose driver is locked can ask that driver for nothing. To reach a process
- * of another user, which may not be looked into, it keeps the server's rights; so it runs nothing
- * of a client's, and reads nothing of a worker's but words of its account: that it is at rest, and
- * of overcommit how its memory stands, which workers move themselves as far as they can.
+ * checkpoint calls. It is a process of its own: its owner loads no driver and waits for nobody. It
+ * is no worker either: the driver documents these calls as calls on a process by its number, and a
+ * worker whose driver is locked can ask that driver for nothing. To reach a process of another
+ * user, which may not be looked into, it keeps its owner's rights; so it runs nothing of a
+ * client's, and reads nothing of a worker's but words of its account: that it is at rest, and of
+ * overcommit how its memory stands, which workers move themselves as far as they can.
  *
  * All workers or none: where one fails, those before it are brought back to where they were. A
  * worker that ends meanwhile is no failure. Where each worker is in a move stands in a file, which
  * outlives this process.
  */
 #define _GNU_SOURCE
-#include "daemon/suspend.h"
+#include "checkpoint/checkpoint.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "state/devices.h"
 #include "tenant/tenant.h"
 
 #define LOOK_MS	50	/* between two looks whether a worker lives */
@@ -278,7 +279,7 @@ static bool may_be_out(const struct job *j, unsigned int i)
 	uint32_t order = __atomic_load_n(&u->order, __ATOMIC_ACQUIRE);
 	uint32_t obeyed = __atomic_load_n(&u->obeyed, __ATOMIC_ACQUIRE);
 
-	/* Who gave an order back may have ended before the answer (suspend.c: lost()). */
+	/* Who gave an order back may have ended before the answer (daemon/suspend.c: lost()). */
 	if (WH_PAGE_STATE(order) == WH_PAGE_IN &&
 	    obeyed != (WH_PAGE_NUMBER(order) | WH_PAGING_DONE))
 		return true;

@@ -5,7 +5,7 @@
  * bench/RESULTS-shares.md), so it is not asked for. What somebody takes between this look and the
  * restoration is not seen.
  */
-#include "daemon/suspend.h"
+#include "checkpoint/checkpoint.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * back from the kernel. Nothing here reads the worker's memory, or believes what it says.
  */
 #define _GNU_SOURCE
-#include "daemon/suspend.h"
+#include "checkpoint/checkpoint.h"
 
 #include <stdio.h>
 #include <string.h>
