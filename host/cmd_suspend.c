@@ -67,6 +67,7 @@ int wh_suspend_ask(const char *dir, cJSON *request)
 	return answer ? EXIT_DONE : EXIT_FAILED;
 }
 
+#define WAIT_MS	30000	/* of a window, if nothing else is said; that of tenants is the server's */
 #define WAIT	{ "wait", KEY_WAIT, "TIME", 0, \
 		  "how long calls and work under way may last, in seconds or as 500ms (default: 30)", 0 }
 
@@ -78,8 +79,9 @@ static const struct argp_option suspend_options[] = {
 
 static const struct argp suspend_argp = {
 	suspend_options, parse, "TENANT",
-	"Take a tenant off its devices: what its programs have there goes to memory of the host, and they "
-	"wait in their next call until `wormhole resume'.", wh_dir_only, NULL, NULL
+	"Take a tenant, or a window of a server VM such as 1/window0, off its devices: what its programs "
+	"have there goes to memory of the host, or of that VM, and they wait in their next call until "
+	"`wormhole resume'.", wh_dir_only, NULL, NULL
 };
 
 static cJSON *waiting(const char *op, const struct suspend_args *a)
@@ -97,8 +99,12 @@ int cmd_suspend(int argc, char **argv)
 	cJSON *request;
 
 	wh_parse(&suspend_argp, argc, argv, 0, &a);
-	if (wh_refuse_window(a.name, "suspended"))
+	if (wh_is_window(a.name) && a.to) {
+		wh_error("%s: --to: a server VM has no swap: what a window had stays in the VM's memory", a.name);
 		return EXIT_FAILED;
+	}
+	if (wh_is_window(a.name))
+		return wh_vm_suspend(a.name, false, a.wait_ms ? a.wait_ms : WAIT_MS);
 	request = waiting("suspend", &a);
 	if (a.to)
 		cJSON_AddStringToObject(request, "to", a.to);
@@ -116,8 +122,8 @@ int cmd_resume(int argc, char **argv)
 	struct suspend_args a = { 0 };
 
 	wh_parse(&resume_argp, argc, argv, 0, &a);
-	if (wh_refuse_window(a.name, "suspended"))
-		return EXIT_FAILED;
+	if (wh_is_window(a.name))
+		return wh_vm_suspend(a.name, true, 0);
 	return wh_suspend_ask(a.dir, wh_request("resume", a.name));
 }
 

@@ -79,6 +79,14 @@ static void leave_devices(struct wh_tenant_view *v)
 	}
 }
 
+void wh_view_suspended(struct wh_tenant_view *v)
+{
+	v->suspended_bytes = 0;
+	v->limits.state = wh_suspension_in(v->limits.state);
+	if (v->limits.state == WH_SUSPENDED || v->limits.state == WH_PARKED)
+		leave_devices(v);
+}
+
 /* The tenant's files go by its workers' numbers of devices. What is shown goes by the server's. */
 static void place(const struct wh_tenant_limits *l, void *of_devices, size_t size)
 {
@@ -118,10 +126,7 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 		v->sum.total.host_memory += v->limits.host_kept;
 		v->workers = wh_tenant_workers_read(f.usage, v->worker);
 		place_devices(v);
-		v->suspended_bytes = 0;
-		v->limits.state = wh_suspension_in(v->limits.state);
-		if (v->limits.state == WH_SUSPENDED || v->limits.state == WH_PARKED)
-			leave_devices(v);
+		wh_view_suspended(v);
 		v->limits.name[WH_TENANT_NAME - 1] = 0;
 		if (v->limits.devices > WH_TENANT_DEVICES)
 			v->limits.devices = WH_TENANT_DEVICES;

@@ -56,6 +56,8 @@ struct wh_tenant_views {
  */
 bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenant_views *out);
 void wh_tenants_free(struct wh_tenant_views *v);
+/* Shows what a suspended tenant has charged as the host's memory, and not as its devices'. */
+void wh_view_suspended(struct wh_tenant_view *v);
 /*
  * Finds the same tenant in an earlier look. Returns NULL if it is not there, or if @before
  * is NULL.
@@ -86,6 +88,8 @@ void wh_program_json(const struct wh_worker_usage *w, cJSON *o);
 extern const struct argp wh_timeout_argp;
 /* Does this name a window of a server VM? No tenant's name begins with a digit. */
 bool wh_is_window(const char *name);
+/* Suspends or resumes a window, and waits for the end of that. Returns the exit status. */
+int wh_vm_suspend(const char *name, bool resume, uint64_t wait_ms);
 /* Says that such windows cannot be @what. Returns false for other tenants. */
 bool wh_refuse_window(const char *name, const char *what);
 /* Parses "1/window0" or "1/0"; for "1" *window is -1. Returns false for other texts. */

@@ -156,15 +156,16 @@ static bool find_head(int fd, const struct wh_channel_head *asked, struct wh_cha
 	return h->what == (asked->what | WH_CHANNEL_ANSWER) && h->size <= WH_CHANNEL_MOST;
 }
 
-/* The reason is shown on a terminal, so other characters become question marks. */
-static void take_refusal(struct answer *a)
+/* A reason is shown on a terminal, so other characters become question marks. */
+static void take_text(const char *bytes, size_t size, char out[WH_CHANNEL_TEXT + 1])
 {
-	size_t n = a->size < WH_CHANNEL_TEXT ? a->size : WH_CHANNEL_TEXT, i;
+	size_t n = size < WH_CHANNEL_TEXT ? size : WH_CHANNEL_TEXT, i;
 
 	for (i = 0; i < n; i++)
-		a->why[i] = a->bytes[i] < ' ' || a->bytes[i] > '~' ? '?' : a->bytes[i];
+		out[i] = bytes[i] < ' ' || bytes[i] > '~' ? '?' : bytes[i];
+	out[n] = 0;
 	if (!n)
-		strcpy(a->why, "the server VM refused without a reason");
+		strcpy(out, "the server VM refused without a reason");
 }
 
 /* The supervisor is silent. It may also have ended. */
@@ -194,7 +195,7 @@ static void exchange(int fd, const struct wh_channel_head *asked, const void *wh
 	if (!read_whole(fd, a->bytes, h.size, p))
 		strcpy(a->why, "the answer of the server VM breaks off");
 	else if (h.refused)
-		take_refusal(a);
+		take_text(a->bytes, a->size, a->why);
 	else if (h.version != WH_CHANNEL_VERSION)
 		strcpy(a->why, "the server VM is of another release of Wormhole");
 }
@@ -253,6 +254,7 @@ static bool take_window(const struct answer *a, size_t *at, const struct wh_vm *
 		.cpu_ns = w.cpu_ns, .cpu_known = true, .vm = vm->id, .window = window,
 	};
 	memcpy(v->worker, p, size);
+	wh_view_suspended(v);
 	snprintf(v->limits.name, sizeof(v->limits.name), "%" PRIu64 "/window%u", vm->id, window);
 	/* A later VM may have the same number, so the process id is part of the tenant's id. */
 	v->limits.tenant_id = (uint64_t)vm->pid << 32 | window;
@@ -453,6 +455,80 @@ int wh_vm_limit(const char *name, const struct wh_limit_list *list)
 	free(a.bytes);
 	if (!a.why[0])
 		return EXIT_DONE;
+	wh_error("%s: %s", name, a.why);
+	return EXIT_FAILED;
+}
+
+/* --- Suspensions -------------------------------------------------------------------- */
+
+#define LOOK_MS	100	/* between two questions whether it is over */
+
+/* A question that answers with how it stands with a window. False with a reason in a->why. */
+static bool ask_suspended(uint64_t id, const char *name, enum wh_channel_what kind,
+			  const void *what, uint32_t size, struct wh_channel_suspended *s,
+			  struct answer *a)
+{
+	struct patience p = patience(PATIENCE_S, name);
+	size_t at = 0;
+	const void *found;
+
+	ask(id, kind, what, size, &p, a);
+	found = a->why[0] ? NULL : part(a, &at, sizeof(*s));
+	if (found)
+		memcpy(s, found, sizeof(*s));
+	else if (!a->why[0])
+		strcpy(a->why, "the answer of the server VM makes no sense");
+	free(a->bytes);
+	a->bytes = NULL;
+	return found;
+}
+
+/*
+ * Waits as long as the driver in the VM takes, and says how it went: a VM that answers and never
+ * gets to an end is for its administrator to judge.
+ */
+static int await_settled(uint64_t id, const char *name, uint32_t window,
+			 struct wh_channel_suspended *s)
+{
+	const struct wh_channel_which which = { .window = window };
+	const struct timespec nap = { .tv_nsec = LOOK_MS * 1000000l };
+	const uint32_t mine = s->begun;
+	struct answer a = { .bytes = NULL };
+
+	while ((int32_t)(s->settled - mine) < 0) {
+		nanosleep(&nap, NULL);
+		if (!ask_suspended(id, name, WH_CHANNEL_SUSPENDED, &which, sizeof(which), s, &a)) {
+			wh_error("%s: %s", name, a.why);
+			return EXIT_FAILED;
+		}
+	}
+	if (!s->failed)
+		return EXIT_DONE;
+	take_text(s->text, strnlen(s->text, sizeof(s->text)), a.why);
+	wh_error("%s: %s", name, a.why);
+	return EXIT_FAILED;
+}
+
+int wh_vm_suspend(const char *name, bool resume, uint64_t wait_ms)
+{
+	struct patience p = patience(PATIENCE_S, name);
+	struct wh_channel_suspend r = { .resume = resume, .wait_ms = (uint32_t)wait_ms };
+	struct wh_channel_suspended s;
+	struct answer a;
+	uint64_t id;
+	int window;
+
+	if (!wh_vm_window(name, &id, &window)) {
+		wh_error("'%s' is neither a tenant nor a window such as 1/window0", name);
+		return EXIT_FAILED;
+	}
+	if (window < 0)
+		window = only_window(name, id, &p);
+	if (window < 0)
+		return EXIT_FAILED;
+	r.window = (uint32_t)window;
+	if (ask_suspended(id, name, WH_CHANNEL_SUSPEND, &r, sizeof(r), &s, &a))
+		return await_settled(id, name, r.window, &s);
 	wh_error("%s: %s", name, a.why);
 	return EXIT_FAILED;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process that takes a tenant's workers off their devices, or brings them back, for who owns
- * the tenants (daemon/suspend.c).
+ * the tenants (daemon/suspend.c, vm/suspend.c).
  */
 #ifndef WORMHOLE_CHECKPOINT_H
 #define WORMHOLE_CHECKPOINT_H

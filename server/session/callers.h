@@ -55,6 +55,8 @@ static inline bool wh_callers_together(struct wh_session *s)
 
 /* So short that a client yields its CPU and does no more. */
 #define WH_CALLERS_TURN_US	1
+/* Of a suspended tenant in a server VM: a client asks a hundred times a second. */
+#define WH_CALLERS_HELD_US	10000
 
 /* `ends`: calls that are outside have to come back first. */
 static inline bool wh_callers_alone(struct wh_session *s, bool ends)
@@ -110,8 +112,8 @@ static inline bool wh_callers_wanted(const struct wh_session *s)
 
 /*
  * Is the tenant suspended? Asked inside, after the call went in: then it leaves, waits by
- * wh_callers_await_resume(), and goes in again. It costs a look at a word that each call looks at,
- * since a suspension is a change of the limits.
+ * wh_callers_await_resume() or at its client, and goes in again. It costs a look at a word that
+ * each call looks at, since a suspension is a change of the limits.
  */
 static inline bool wh_callers_held(const struct wh_session *s)
 {

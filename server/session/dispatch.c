@@ -200,18 +200,23 @@ static inline bool go_in_anyway(struct wh_session *s, const struct wh_req *q, bo
 
 /*
  * Takes the call inside, alone where that is needed; wh_callers_leave() ends that. A call of a
- * suspended tenant waits here. False: the call is not inside, and the client has to send it again
- * (callers.h).
+ * suspended tenant waits here, and in a server VM at its client, where a sleep is no handoff. There
+ * it asks the driver for nothing on its way in: the driver may be locked. Returns WH_OK, or after
+ * how many microseconds the client has to send the call again (callers.h).
  */
-static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
+static inline int64_t go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
 {
-	bool in;
-
-	while ((in = go_in_anyway(s, q, alone, ends)) && wh_callers_held(s)) {
+	for (;;) {
+		if (wh_callers_held(s) && s->callers.in_vm)
+			return WH_CALLERS_HELD_US;
+		if (!go_in_anyway(s, q, alone, ends))
+			return WH_CALLERS_TURN_US;
+		if (WH_LIKELY(!wh_callers_held(s)))
+			return WH_OK;
 		wh_callers_leave(s);
-		wh_callers_await_resume(s);
+		if (!s->callers.in_vm)
+			wh_callers_await_resume(s);
 	}
-	return in;
 }
 
 /*
@@ -299,9 +304,10 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 			return rc;
 		/* prepared() compares equal numbers. */
 		wh_self.number = q->number;
-		if (!go_in(s, q, alone || !e->together, e->ends)) {
+		rc = go_in(s, q, alone || !e->together, e->ends);
+		if (WH_UNLIKELY(rc != WH_OK)) {
 			wh_self.number = 0;
-			return WH_CALLERS_TURN_US;
+			return rc;
 		}
 		wh_self.refused = 0;
 		if (WH_UNLIKELY(wh_self.number))
@@ -349,8 +355,9 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_EINVAL;
 	if (!greeted(s))
 		return WH_EPERM;
-	if (!go_in(s, q, true, e->ends))
-		return WH_CALLERS_TURN_US;
+	rc = go_in(s, q, true, e->ends);
+	if (rc != WH_OK)
+		return rc;
 	if (wh_library_enter(s, f->req) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		wh_library_begins(s);

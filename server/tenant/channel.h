@@ -17,11 +17,17 @@
 #define WH_CHANNEL_PORT		"org.wormhole.control"
 #define WH_CHANNEL_MAGIC	0x4e4e414843544857ULL	/* "WHTCHANN" */
 /* The data of messages are structs of tenant.h, unchanged. */
-#define WH_CHANNEL_VERSION	(3u << 16 | WH_TENANT_VERSION)
+#define WH_CHANNEL_VERSION	(4u << 16 | WH_TENANT_VERSION)
 
 enum wh_channel_what {
 	WH_CHANNEL_LOOK = 1,	/* no data follow; the answer is a look, then the windows */
 	WH_CHANNEL_LIMIT,	/* data: wh_channel_limit; the answer has none */
+	/*
+	 * Data: wh_channel_suspend. What it asks for has begun when the answer comes, or is
+	 * refused. Both answers have a wh_channel_suspended.
+	 */
+	WH_CHANNEL_SUSPEND,
+	WH_CHANNEL_SUSPENDED,	/* data: wh_channel_which; how it stands with a suspension */
 };
 #define WH_CHANNEL_ANSWER	0x80000000u
 
@@ -67,6 +73,29 @@ struct wh_channel_limit {
 		uint64_t memory;
 		uint32_t sm_percent, sm_policy, sm_max, sm_class;
 	} spec[WH_LIMIT_SPECS];
+};
+
+struct wh_channel_suspend {
+	uint32_t window;
+	uint32_t resume;	/* 1: it is to go on */
+	uint32_t wait_ms;	/* how long calls and work under way may last */
+	uint32_t resv;
+};
+
+struct wh_channel_which {
+	uint32_t window;
+	uint32_t resv;
+};
+
+/*
+ * Requests to suspend or resume the window are counted as they begin; the last one that is over
+ * says how it went.
+ */
+struct wh_channel_suspended {
+	uint32_t state;		/* enum wh_suspension */
+	uint32_t begun, settled;
+	uint32_t failed;	/* 1: what has settled last has failed, as `text' says */
+	char text[WH_CHANNEL_TEXT];
 };
 
 /* The most bytes that may follow a head. */

@@ -20,13 +20,18 @@
 #include <unistd.h>
 
 #include "tenant/channel.h"
+#include "vm/suspend.h"
 #include "vm/windows.h"
 
 #define PORTS	"/sys/class/virtio-ports"
 
 struct request {
 	struct wh_channel_head head;
-	struct wh_channel_limit limit;	/* only with such a request */
+	union {				/* as the head says */
+		struct wh_channel_limit limit;
+		struct wh_channel_suspend suspend;
+		struct wh_channel_which which;
+	};
 };
 
 static struct {
@@ -157,10 +162,38 @@ static bool limit(const struct request *r)
 	return true;
 }
 
+static bool say_suspended(const struct wh_channel_head *h, uint32_t window)
+{
+	struct wh_channel_suspended s;
+	char err[WH_CHANNEL_TEXT];
+
+	if (!wh_suspend_look(window, &s, err, sizeof(err))) {
+		refuse(h, err);
+		return false;
+	}
+	answer(h, false, &s, sizeof(s));
+	return true;
+}
+
+static bool suspend(const struct request *r)
+{
+	char err[WH_CHANNEL_TEXT];
+
+	if (wh_suspend_window(&r->suspend, err, sizeof(err)))
+		return say_suspended(&r->head, r->suspend.window);
+	refuse(&r->head, err);
+	return false;
+}
+
 /* Returns the size of what follows a head of this kind. */
 static uint32_t size_of(const struct wh_channel_head *h)
 {
-	return h->what == WH_CHANNEL_LIMIT ? sizeof(struct wh_channel_limit) : 0;
+	switch (h->what) {
+	case WH_CHANNEL_LIMIT:		return sizeof(struct wh_channel_limit);
+	case WH_CHANNEL_SUSPEND:	return sizeof(struct wh_channel_suspend);
+	case WH_CHANNEL_SUSPENDED:	return sizeof(struct wh_channel_which);
+	default:			return 0;
+	}
 }
 
 /* Serves a request. Returns true if it has looked or changed anything. */
@@ -172,6 +205,10 @@ static bool serve(const struct request *r)
 		return look(&r->head);
 	else if (r->head.what == WH_CHANNEL_LIMIT)
 		return limit(r);
+	else if (r->head.what == WH_CHANNEL_SUSPEND)
+		return suspend(r);
+	else if (r->head.what == WH_CHANNEL_SUSPENDED)
+		return say_suspended(&r->head, r->which.window);
 	else
 		refuse(&r->head, "the server VM knows no such request");
 	return false;

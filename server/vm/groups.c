@@ -62,6 +62,12 @@ int wh_worker_group_open(unsigned int n, char *err, size_t err_size)
 	return -1;
 }
 
+int wh_worker_group_more(unsigned int n, uint64_t bytes, char *err, size_t err_size)
+{
+	return !groups.on || wh_cgroup_memory(name_of(n), groups.memory + bytes, err, err_size) ?
+	       0 : -1;
+}
+
 int wh_worker_group_enter(unsigned int n)
 {
 	return groups.on ? wh_cgroup_enter(name_of(n)) : 0;

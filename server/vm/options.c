@@ -38,6 +38,9 @@ static const char help[] =
 "It serves nobody with\n"
 "  --devices FD      but writes there which devices the backend has\n"
 "  --figures FD      but sends what the driver counts for processes, at each byte\n"
+"  --checkpoint suspend|resume  but takes its siblings off their devices, or brings them back:\n"
+"                    --workers ACCOUNT:PID,... of --parent, with --suspension NUMBER,\n"
+"                    --wait MS, --usage FD, --uuids UUID,... and --result FD\n"
 "  --nvml FILE       the library that says so (default: beside the backend)\n"
 "SIZE is in bytes, or with K, M or G behind it.\n";
 
@@ -45,7 +48,8 @@ enum {
 	OPT_BACKEND = 256, OPT_LIB_PATH, OPT_PRELOAD, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART,
 	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_READY, OPT_TENANT, OPT_ACCOUNT, OPT_SLOTS,
 	OPT_STACK, OPT_DEVICES, OPT_FIGURES, OPT_NVML, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
-	OPT_VERBOSE,
+	OPT_VERBOSE, OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_USAGE, OPT_UUIDS,
+	OPT_RESULT,
 };
 
 static const struct option table[] = {
@@ -72,6 +76,13 @@ static const struct option table[] = {
 	{ "prefault-max", required_argument, NULL, OPT_PREFAULT },
 	{ "no-seccomp", no_argument, NULL, OPT_NO_SECCOMP },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
+	{ "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
+	{ "workers", required_argument, NULL, OPT_WORKERS },
+	{ "suspension", required_argument, NULL, OPT_SUSPENSION },
+	{ "wait", required_argument, NULL, OPT_WAIT },
+	{ "usage", required_argument, NULL, OPT_USAGE },
+	{ "uuids", required_argument, NULL, OPT_UUIDS },
+	{ "result", required_argument, NULL, OPT_RESULT },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -123,8 +134,26 @@ static uint64_t pages(const char *s)
 	return n;
 }
 
+static bool set_checkpoint(struct wh_checkpoint *o, int c)
+{
+	switch (c) {
+	case OPT_CHECKPOINT:
+		o->job = strcmp(optarg, "resume") ? WH_JOB_SUSPEND : WH_JOB_RESUME;
+		return true;
+	case OPT_WORKERS:	o->workers = optarg; return true;
+	case OPT_SUSPENSION:	o->number = (uint32_t)number(optarg, UINT32_MAX); return true;
+	case OPT_WAIT:		o->wait_ms = (unsigned int)number(optarg, INT32_MAX); return true;
+	case OPT_USAGE:		o->usage = (int)number(optarg, INT32_MAX); return true;
+	case OPT_UUIDS:		o->uuids = optarg; return true;
+	case OPT_RESULT:	o->result = (int)number(optarg, INT32_MAX); return true;
+	default:		return false;
+	}
+}
+
 static void set(struct options *o, int c)
 {
+	if (set_checkpoint(&o->checkpoint, c))
+		return;
 	switch (c) {
 	case OPT_BACKEND:	o->backend = optarg; break;
 	case OPT_LIB_PATH:	o->lib_path = optarg; break;
@@ -166,6 +195,7 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 		.account = -1,
 		.devices = -1,
 		.figures = -1,
+		.checkpoint = { .usage = -1, .result = -1, .places = -1 },
 		.gid = (gid_t)-1,
 		.slots = 4,
 		.stack = 8 << 20,
@@ -181,7 +211,7 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 		usage("unexpected argument", argv[optind]);
 	if (!o->backend)
 		usage("--backend is missing", NULL);
-	if (o->cpu == no_cpu && o->devices < 0 && o->figures < 0)
+	if (o->cpu == no_cpu && o->devices < 0 && o->figures < 0 && o->checkpoint.result < 0)
 		usage("--cpu is missing", NULL);
 	if (!o->slots)
 		usage("a worker needs a slot", "--slots 0");

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "checkpoint/checkpoint.h"
+
 struct options {
 	const char *device;
 	const char *backend;
@@ -26,6 +28,8 @@ struct options {
 	/* Descriptors, or -1. With one of them the worker serves nobody, but writes there: */
 	int devices;		/* which devices the backend has */
 	int figures;		/* what the driver counts, each time it is asked */
+	/* What of a suspension is asked of the driver; where `result' is -1, nothing is. */
+	struct wh_checkpoint checkpoint;
 	const char *nvml;	/* library that it asks; NULL: the one beside the backend */
 	unsigned int slots;	/* calls that can be under way at the same time */
 	size_t stack;		/* stack size of each slot */

@@ -2,9 +2,9 @@
 /*
  * wormhole-supervisor: keeps one worker waiting for each part of each window of this server VM, on
  * the CPUs that it is given. This file owns the processes: when a worker ends, in whatever way, it
- * starts the next one. Windows are tenants (windows.c). The host changes their limits (channel.c),
- * and the driver's figures show whether they keep to them (judge.c). The supervisor itself touches
- * neither windows nor GPU.
+ * starts the next one. Windows are tenants (windows.c). The host changes their limits (channel.c)
+ * and suspends them (suspend.c), and the driver's figures show whether they keep to them (judge.c).
+ * The supervisor itself touches neither windows nor GPU.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,6 +30,7 @@
 #include "vm/channel.h"
 #include "vm/cpulist.h"
 #include "vm/groups.h"
+#include "vm/suspend.h"
 #include "vm/windows.h"
 #include "hypercall.h"
 
@@ -353,22 +354,27 @@ static void supervise(int channel)
 		{ .fd = watch_signals(), .events = POLLIN },
 		{ .fd = channel, .events = POLLIN },
 		{ .events = POLLIN },
+		{ .events = POLLIN },
 	};
 	int sig = 0;
 
 	do {
 		fds[2].fd = wh_judge_fd();
-		if (poll(fds, 3, sooner(start_due(), wh_judge_due())) < 1)
+		fds[3].fd = wh_suspends_fd();
+		if (poll(fds, 4, sooner(start_due(), wh_judge_due())) < 1)
 			continue;
 		if (fds[1].revents)
 			serve_host();
 		if (fds[2].revents)
 			wh_judge_read();
+		if (fds[3].revents)
+			wh_suspends_read();
 		if (fds[0].revents)
 			sig = take_signal(fds[0].fd);
 	} while (!sig);
 	say("info", "supervisor: signal %d: ending all workers", sig);
 	wh_judge_stop();
+	wh_suspends_stop();
 	kill_all();
 	wh_worker_groups_stop();
 }
@@ -627,6 +633,16 @@ static void start_judge(void)
 		wh_judge_start(&o);
 }
 
+static void start_suspends(void)
+{
+	const struct wh_suspend_options o = {
+		.worker = opt.worker, .backend = opt.backend, .nvml = opt.nvml, .parts = opt.parts,
+		.device = devices.device, .devices = devices.devices, .say = say,
+	};
+
+	wh_suspends_start(&o);
+}
+
 static int open_channel(void)
 {
 	int fd = wh_channel_open(opt.channel);
@@ -662,6 +678,7 @@ int main(int argc, char **argv)
 	say(wh_worker_groups_start(nworkers, opt.memory, err, sizeof(err)) ? "info" : "warn",
 	    "%s", err);
 	start_judge();
+	start_suspends();
 	supervise(channel);
 	return 0;
 }

@@ -98,17 +98,22 @@ static bool take_spec(struct wh_limit_list *list, const struct wh_channel_limit 
 	return true;
 }
 
+void wh_window_none(unsigned int window, char *err, size_t err_size)
+{
+	if (ntenants)
+		snprintf(err, err_size, "there is no window %u, but 0 to %u", window, ntenants - 1);
+	else
+		snprintf(err, err_size, "windows of more than %d workers are no tenants",
+			 WH_WINDOW_WORKERS);
+}
+
 bool wh_window_change(const struct wh_channel_limit *l, char *err, size_t err_size)
 {
 	struct wh_limit_list list = { .n = 0 };
 	uint32_t i;
 
 	if (l->window >= ntenants) {
-		if (ntenants)
-			snprintf(err, err_size, "there is no window %u, but 0 to %u", l->window, ntenants - 1);
-		else
-			snprintf(err, err_size, "windows of more than %d workers are no tenants",
-				 WH_WINDOW_WORKERS);
+		wh_window_none(l->window, err, err_size);
 		return false;
 	}
 	for (i = 0; i < l->n && i < WH_LIMIT_SPECS; i++)
@@ -194,6 +199,16 @@ int wh_window_tenants_start(const char *dir, unsigned int windows, const struct 
 			return -1;
 	ntenants = windows;
 	return 0;
+}
+
+bool wh_window_at(unsigned int window, struct wh_window_view *out)
+{
+	struct window *t = &tenant[window % WH_WINDOWS];
+
+	*out = (struct wh_window_view){
+		.window = window, .name = t->name, .file = &t->file, .pid = t->pid,
+	};
+	return window < ntenants;
 }
 
 const char *wh_window_tenant(unsigned int window)

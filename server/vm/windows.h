@@ -14,6 +14,7 @@
 
 #include "figures/figures.h"
 #include "tenant/channel.h"
+#include "tenant/file.h"
 
 #define WH_WINDOWS		WH_CHANNEL_WINDOWS
 #define WH_WINDOW_WORKERS	WH_TENANT_WORKERS
@@ -39,6 +40,17 @@ int wh_window_worker_ended(unsigned int window, unsigned int part, const struct 
 bool wh_window_change(const struct wh_channel_limit *l, char *err, size_t err_size);
 /* Returns a look and all windows, allocated, and their bytes; NULL: no memory. */
 void *wh_windows_look(uint32_t *size);
+
+/* What suspend.c needs of a window. */
+struct wh_window_view {
+	unsigned int window;
+	const char *name;
+	const struct wh_tenant_file *file;
+	const pid_t *pid;		/* of each part's worker; 0: none */
+};
+bool wh_window_at(unsigned int window, struct wh_window_view *out);	/* false: there is none */
+/* Says that there is no such window. */
+void wh_window_none(unsigned int window, char *err, size_t err_size);
 
 /* Returns the CPU time of all living workers. */
 uint64_t wh_windows_cpu_ns(void);

@@ -420,7 +420,7 @@ static void serve(int fd)
 	end(step, status);
 }
 
-/* --- Threads: of the slots besides 0, and the companions of all -------------------------- */
+/* --- Threads: of the slots besides 0, the companions of all, and one that comes to rest -- */
 
 struct thread {
 	uint32_t slot;
@@ -432,7 +432,7 @@ struct thread {
 static struct {
 	struct wh_session *session;
 	struct wh_world *world;
-	struct thread of[2 * WH_MAX_SLOTS];
+	struct thread of[2 * WH_MAX_SLOTS + 1];
 	unsigned int n;
 	sem_t ready;
 	int fd;
@@ -467,6 +467,21 @@ static void *companion_thread(void *thread)
 	wh_companion_run(threads.fd, ((struct thread *)thread)->slot);
 }
 
+/*
+ * This thread comes to rest with its tenant (vm/suspend.c), and sleeps all other time. No call runs
+ * on its area.
+ */
+static void *rest_thread(void *thread)
+{
+	struct wh_session *s = threads.session;
+
+	wh_session_new_thread(s);
+	wait_for_clients();
+	for (;;)
+		wh_dispatch_rest(s, wh_dispatch_suspension(s));
+	return thread;
+}
+
 static void prepare_thread(uint32_t slot, size_t stack, void *(*start)(void *))
 {
 	struct thread *t = &threads.of[threads.n++];
@@ -489,6 +504,8 @@ static void prepare_threads(void)
 			prepare_thread(i, THREAD_STACK, slot_thread);
 		prepare_thread(i, COMPANION_STACK, companion_thread);
 	}
+	if (opt.tenant)
+		prepare_thread(0, THREAD_STACK, rest_thread);
 }
 
 static void start_thread(struct thread *thread)
@@ -547,6 +564,15 @@ static int tell_devices(void)
 	return write(opt.devices, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
 }
 
+/* Of a suspension of the supervisor's. */
+static int checkpoint(void)
+{
+	opt.checkpoint.backend = opt.backend;
+	opt.checkpoint.nvml = opt.nvml;
+	opt.checkpoint.parent = opt.parent;
+	return wh_checkpoint_main(&opt.checkpoint);
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_session *session;
@@ -558,6 +584,8 @@ int main(int argc, char **argv)
 		return tell_devices();
 	if (opt.figures >= 0)
 		return wh_figures_main(opt.nvml, opt.backend, 0, opt.figures, tell);
+	if (opt.checkpoint.result >= 0)
+		return checkpoint();
 	if (wh_memory_tune(argv))
 		die("cannot execute /proc/self/exe again: %s", strerror(errno));
 	check_machine();

@@ -17,54 +17,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WORMHOLE_HYPERCALL_H
-#include "window.h"
-
-struct wh_leaf {
-	__u64 arg[5];
-	__u64 rbx, rcx, rdx;
-};
-
-static uint32_t wh_detect(__u32 *version)
-{
-	*version = WH_ABI_VERSION;
-	return WH_ROLE_SERVER;
-}
-
-static const char *wh_strerror(__s64 status)
-{
-	return status ? "fake error" : "no error";
-}
-
-static __s64 take_call(__u64 slot);
-
-static __s64 wh_hypercall(__u32 leaf, struct wh_leaf *l)
-{
-	if (leaf == WH_LEAF_VERSION) {
-		l->rdx = WH_MAX_SLOTS;
-		return WH_OK;
-	}
-	return leaf == WH_LEAF_TAKE ? take_call(l->arg[0]) : WH_ENOSYS;
-}
-
-static int fake_ioctl(int fd, unsigned long request, void *arg)
-{
-	struct wh_srv_info *info = arg;
-
-	(void)fd;
-	if (request != WH_SRV_INFO)
-		return 0;
-	info->abi_version = WH_ABI_VERSION;
-	info->windows = 2;
-	info->window_size[0] = info->window_size[1] = 4 << 20;
-	return 0;
-}
+#include "fake_vm.h"
 
 #define SLOTS	4	/* the default of a worker */
-#define ioctl	fake_ioctl
-/* REGISTER, SLOT and WAIT become a system call that answers 0. */
-#undef SYS_ioctl
-#define SYS_ioctl SYS_sched_yield
 #include "vm/worker.c"
 
 /* --- What a call finds ----------------------------------------------------------- */

@@ -31,6 +31,8 @@ def answer(kind, head):
         return reply(struct.pack("<II", 0xFFFFFFFF, 0) + b"\xff" * 4096)
     if kind == "workers":
         return reply(struct.pack("<II", 16, 0) + b"\xff" * 65536)
+    if kind == "failed":
+        return reply(struct.pack("<4I", 2, 1, 1, 1) + b"\x1b[2Jno\n".ljust(400, b"\xff"))
     if kind == "words":
         return reply(b"\x1b[2J\x9bno\n" + b"\xff" * 1000, refused=1)
     return random.Random(2).randbytes(100) + reply(b"late", refused=1)

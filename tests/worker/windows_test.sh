@@ -124,7 +124,7 @@ is and_a_figure_in_each_column "$(awk '$1 == "TENANT" { n = NF } $1 ~ "^1/window
 like metrics_has_their_class "$(wormhole metrics)" \
 	'^wormhole_sm_class{tenant="1/window1",user="",device="0",class="high"} 1$'
 is and_their_cpu_time "$(wormhole metrics | grep -c '^wormhole_cpu_seconds_total{tenant="1/window[01]",user=""} [0-9]')" 2
-for command in "suspend suspended" "resume suspended" "tenant_delete deleted" "trace traced"; do
+for command in "tenant_delete deleted" "trace traced"; do
 	verb=${command% *}
 	out=$(wormhole $(echo "$verb" | tr _ ' ') 1/window0 $([ "$verb" != trace ] || echo true) 2>&1)
 	like "${verb}_of_a_window_is_refused_by_name" "$? $out" "^1 .*1/window0: a window of a server VM cannot be ${command#* }"
@@ -136,7 +136,7 @@ talk() { # PYTHON: with c, which is connected, and request(what, version)
 c = socket.socket(socket.AF_UNIX)
 c.settimeout(10)
 c.connect(sys.argv[1])
-def request(what, version=3 << 16 | 7, size=0, magic=0x4e4e414843544857, nonce=7):
+def request(what, version=4 << 16 | 7, size=0, magic=0x4e4e414843544857, nonce=7):
     return struct.pack("<QQIIII", magic, nonce, version, what, 0, size)
 def answer():
     h = struct.unpack("<QQIIII", c.recv(32, socket.MSG_WAITALL))
@@ -147,7 +147,7 @@ exec(sys.argv[2])' "$tmp/run/1.control" "$1"
 }
 talk 'c.send(request(1))'
 is who_does_not_wait_for_his_answer_is_forgotten "$(limits 1)" "(0, 40, 'temporal', 0)"
-is nor_is_the_next_one_whose_request_comes_with_his "$(talk 'c.send(request(1) + request(3, nonce=8))
+is nor_is_the_next_one_whose_request_comes_with_his "$(talk 'c.send(request(1) + request(9, nonce=8))
 while answer()[0] != 8:
     pass
 print("heard")')" heard
@@ -155,7 +155,7 @@ talk 'c.send(os.urandom(100000))'
 is noise_is_no_request "$(limits 1)" "(0, 40, 'temporal', 0)"
 is another_release_is_told_so "$(talk 'c.send(request(1, 5)); print(refusal())')" \
 	"the server VM is of another release of Wormhole"
-is an_unknown_request_too "$(talk 'c.send(request(3)); print(refusal())')" "the server VM knows no such request"
+is an_unknown_request_too "$(talk 'c.send(request(9)); print(refusal())')" "the server VM knows no such request"
 is so_is_a_limit_of_another_size "$(talk 'c.send(request(2, size=1 << 31)); print(refusal())')" \
 	"the server VM is of another release of Wormhole"
 is a_limit_of_nonsense_is_refused "$(talk 'c.send(request(2, size=8 + 17 * 32) +
@@ -166,6 +166,11 @@ for bad in '16, 0, 0, 0, 101, 0' '32, 0, 0, 0, 0, 3'; do
 	struct.pack('<IIiIQIIII', 0, 1, 0, $bad) + bytes(16 * 32)); print(refusal())")" \
 		"the request makes no sense: it is of another release"
 done
+
+is so_is_a_suspension_of_nonsense "$(talk 'c.send(request(3, size=16) + struct.pack("<IIII", 0, 2, 0, 0)); print(refusal())')" \
+	"the request makes no sense: it is of another release"
+is or_of_no_window "$(talk 'c.send(request(4, size=8) + struct.pack("<II", 2, 0)); print(refusal())')" \
+	"there is no window 2, but 0 to 1"
 
 # figures LINE... sets the driver's figures. A worker takes memory through its kernel, which costs
 # CPU time of this VM.
