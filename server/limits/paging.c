@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Moves the allocations of paged.h to the host and back, when overcommit parks the worker's tenant
- * (checkpoint/checkpoint.c). No call is inside, and none begins before all is back. Memory goes by the
- * device's own copies to memory that pinning.c makes and keeps. What leaves no device by this is
- * counted by the server as still there: contexts, code, small allocations, arrays, pools, what
+ * (checkpoint/checkpoint.c). No call is inside, and none begins before all is back. Memory goes by
+ * the device's own copies to memory that pinning.c makes and keeps. What leaves no device by this
+ * is counted by the server as still there: contexts, code, small allocations, arrays, pools, what
  * libraries have, and what others may have open.
  */
 #define _GNU_SOURCE
