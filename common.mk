@@ -24,6 +24,9 @@ LIB_FLAGS = $(if $(wildcard $(CUDA_INC)/cublas_v2.h),,-isystem $(LIB_INC)) -L$(C
 cuda_lib = $(if $(wildcard $(CUDA_INC)/../lib64/lib$1.so $(CUDA_INC)/../lib/lib$1.so),-l$1,$(addprefix \
 	   -Xlinker ,$(wildcard $(O)/client-stubs/lib$1.so.*)) -Xlinker -rpath-link=$(O)/client-stubs)
 
+# For code that reads wire_cupti.h.
+PLAIN := -I$(TOP)/cuda-api/plain
+
 WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \
 	     -I$(TOP)/hypercall-abi -I$(O)/gen $(if $(WERROR),-Werror)
 

@@ -18,7 +18,7 @@ MORE := $(SHARED:%=$(OBJ)/shared_%.o)
 OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(MORE) $(OBJ)/gen_$(NAME)_client.o
 
 CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I../cuda -I../transport \
-	      -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
+	      -I$(TOP)/cuda-api $(PLAIN) -isystem $(LIB_INC) -isystem $(CUDA_INC)
 
 OLD    := $(addprefix $(OUT)/,$(OLDER) $(OLDEST))
 NAMES  := $(patsubst %,$(OBJ)/name_%.o,$(SONAME) $(OLDER) $(OLDEST))

@@ -38,6 +38,10 @@ from dataclasses import dataclass, field
 import clang.cindex as ci
 
 
+# Empty headers of C++ that NVIDIA's ask for and do not use, so that C can read these.
+PLAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'plain')
+
+
 def build_folder():
     return os.environ.get('WH_BUILD') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build')
 
@@ -244,7 +248,7 @@ def parse(source, defines=(), keep=lambda name: name.startswith('cu'), cplusplus
     silently generate a half-empty interface.
     """
     args = ['-x', 'c++', '-std=c++17'] if cplusplus else ['-x', 'c', '-std=gnu11']
-    args += ['-I' + p for p in includes] + ['-I' + _cuda_include(), '-isystem', _compiler_include()]
+    args += ['-I' + p for p in (*includes, PLAIN)] + ['-I' + _cuda_include(), '-isystem', _compiler_include()]
     args += ['-D' + d for d in defines]
     opts = (ci.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD |
             ci.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)

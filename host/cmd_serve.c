@@ -270,6 +270,8 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));
 	if (a->limits.nccl != WH_NCCL_UNSAID)
 		w.v[w.n++] = a->limits.nccl == WH_NCCL_YES ? "--nccl" : "--no-nccl";
+	if (a->limits.counters == WH_COUNTERS_YES)
+		w.v[w.n++] = "--counters";
 	if (a->background)
 		w.v[w.n++] = "--daemon";
 	w.v[w.n] = NULL;

@@ -294,6 +294,8 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 		cJSON_AddNumberToObject(request, "max_kernel_ms", (double)list->kernel_ms);
 	if (list->nccl != WH_NCCL_UNSAID)
 		cJSON_AddBoolToObject(request, "nccl", list->nccl == WH_NCCL_YES);
+	if (list->counters != WH_COUNTERS_UNSAID)
+		cJSON_AddBoolToObject(request, "counters", list->counters == WH_COUNTERS_YES);
 	for (i = 0; i < list->n; i++) {
 		s = &list->spec[i];
 		e = cJSON_CreateObject();
@@ -332,7 +334,7 @@ void wh_request_devices(cJSON *request, const char *list)
 /* --- Arguments -------------------------------------------------------------------- */
 
 enum { KEY_MEM = 0x200, KEY_SM, KEY_MAX, KEY_POLICY, KEY_CLASS, KEY_DEVICE, KEY_HOST,
-       KEY_KERNEL, KEY_NCCL, KEY_NO_NCCL, KEY_DIR, KEY_DEVICES };
+       KEY_KERNEL, KEY_NCCL, KEY_NO_NCCL, KEY_COUNTERS, KEY_NO_COUNTERS, KEY_DIR, KEY_DEVICES };
 
 static const struct argp_option limit_options[] = {
 	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G, 1.5GiB or 512M, or 50% of what the device has; a number needs its unit; none: no limit", 0 },
@@ -344,6 +346,8 @@ static const struct argp_option limit_options[] = {
 	{ "sm-policy", KEY_POLICY, "POLICY", 0, "temporal: a share of the time (default); spatial: a share of the SMs; both", 0 },
 	{ "nccl", KEY_NCCL, NULL, 0, "several of its programs, or devices, may be ranks of NCCL: their workers may make sockets, in a network that is the tenant's alone. By default so for the programs of `wormhole run', where the machine can", 0 },
 	{ "no-nccl", KEY_NO_NCCL, NULL, 0, "they may not: workers make no sockets", 0 },
+	{ "counters", KEY_COUNTERS, NULL, 0, "its programs may count by the hardware's counters (CUPTI's range profiler), which tell of other tenants' work, too", 0 },
+	{ "no-counters", KEY_NO_COUNTERS, NULL, 0, "they may not, from their next call on (default)", 0 },
 	{ "device", KEY_DEVICE, "N:mem=..,sm=..,policy=..", 0, "of one device, in place of what is said for all; also sm-max= and priority=; may be given again", 0 },
 	{ 0 }
 };
@@ -354,10 +358,14 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 	struct wh_limit_spec *all;
 	char err[300];
 
-	if (key < KEY_MEM || key > KEY_NO_NCCL)
+	if (key < KEY_MEM || key > KEY_NO_COUNTERS)
 		return ARGP_ERR_UNKNOWN;
 	if (key == KEY_NCCL || key == KEY_NO_NCCL) {
 		l->nccl = key == KEY_NCCL ? WH_NCCL_YES : WH_NCCL_NO;
+		return 0;
+	}
+	if (key == KEY_COUNTERS || key == KEY_NO_COUNTERS) {
+		l->counters = key == KEY_COUNTERS ? WH_COUNTERS_YES : WH_COUNTERS_NO;
 		return 0;
 	}
 	if (key == KEY_HOST) {

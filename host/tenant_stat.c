@@ -99,6 +99,7 @@ static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_tenant
 	wh_json_u64(o, "host_memory_of_ended", v->limits.host_kept);
 	wh_json_u64(o, "host_memory_limit", v->limits.host_memory);
 	wh_json_u64(o, "max_kernel_ms", v->limits.max_kernel_ns / 1000000);
+	cJSON_AddBoolToObject(o, "counters", v->limits.counters != 0);
 	add_tenant_counters(o, &v->sum.total);
 	if (v->vm) {
 		wh_json_u64(o, "vm", v->vm);

@@ -445,6 +445,10 @@ int wh_vm_limit(const char *name, const struct wh_limit_list *list)
 		wh_error("a window has neither --host-mem, --max-kernel nor --nccl: its memory is its parts', a kernel of it has the default, and workers of a server VM make no sockets");
 		return EXIT_FAILED;
 	}
+	if (list->counters) {
+		wh_error("a window has no --counters: workers of a server VM count nothing");
+		return EXIT_FAILED;
+	}
 	if (window < 0)
 		window = only_window(name, id, &p);
 	if (window < 0)

@@ -103,7 +103,8 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **str)
 		return CUPTI_SUCCESS;
 	}
 	if (str && result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
-		*str = "Counters and samples of the hardware are not served to tenants of Wormhole";
+		*str = "The administrator has not allowed this tenant counters (wormhole limit --counters), Wormhole "
+		       "does not serve this kind, or the driver keeps counters for administrators";
 		return CUPTI_SUCCESS;
 	}
 	return cuptiGetResultString(result, str);
@@ -163,26 +164,3 @@ REFUSED(cuptiOpenACCInitialize)
 REFUSED(cuptiOpenMpInitialize)
 REFUSED(cuptiOpenMpInitialize_v2)
 REFUSED(cuptiStateQuery)
-
-/* cupti_profiler_host.h, which is for C++ alone: counters. */
-#define DENIED(name)							\
-	__attribute__((visibility("default"))) CUptiResult name(void);	\
-	CUptiResult name(void)						\
-	{								\
-		wh_cupti_refuse(#name);					\
-		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;		\
-	}
-
-DENIED(cuptiProfilerHostConfigAddMetrics)
-DENIED(cuptiProfilerHostDeinitialize)
-DENIED(cuptiProfilerHostEvaluateToGpuValues)
-DENIED(cuptiProfilerHostGetBaseMetrics)
-DENIED(cuptiProfilerHostGetConfigImage)
-DENIED(cuptiProfilerHostGetConfigImageSize)
-DENIED(cuptiProfilerHostGetMaxNumHardwareMetricsPerPass)
-DENIED(cuptiProfilerHostGetMetricProperties)
-DENIED(cuptiProfilerHostGetNumOfPasses)
-DENIED(cuptiProfilerHostGetRangeName)
-DENIED(cuptiProfilerHostGetSubMetrics)
-DENIED(cuptiProfilerHostGetSupportedChips)
-DENIED(cuptiProfilerHostInitialize)

@@ -375,7 +375,8 @@ static bool set_limits(struct wh_tenant *t, const struct wh_limit_list *said, ch
 		       size_t err_size)
 {
 	struct wh_limit_list all = { .has_host = 1, .host = wh_server.host_memory, .has_kernel = 1,
-				     .kernel_ms = wh_server.max_kernel_ms };
+				     .kernel_ms = wh_server.max_kernel_ms,
+				     .counters = WH_COUNTERS_NO };
 	const struct wh_limit_list before = t->said;
 
 	wh_limit_parse(&all, "mem=none,sm=none", err, err_size);

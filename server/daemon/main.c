@@ -81,6 +81,8 @@ static const char help[] =
 "                     so long, in seconds or as 500ms\n"
 "  --nccl             workers of the tenant \"default\" may meet by sockets, in its own network\n"
 "                     (by default, where there is one); --no-nccl: they may not\n"
+"  --counters         programs of the tenant \"default\" may count by the hardware's counters, which\n"
+"                     tell of other tenants' work, too (by default they may not)\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
 "                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
 "                     none: they are not\n"
@@ -276,7 +278,7 @@ enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION, CHECKPOINT };
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_TENANTS, OPT_STATE,
 	OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
-	OPT_SM_GROUP, OPT_OVERCOMMIT, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
+	OPT_SM_GROUP, OPT_OVERCOMMIT, OPT_NCCL, OPT_NO_NCCL, OPT_COUNTERS, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_JOURNAL,
 	OPT_PROTECT, OPT_STARTED, OPT_PART_FILE, OPT_LENT,
 	OPT_CHECKPOINT, OPT_WORKERS, OPT_SUSPENSION, OPT_WAIT, OPT_RESULT,
@@ -303,6 +305,7 @@ static const struct option table[] = {
 	{ "overcommit", required_argument, NULL, OPT_OVERCOMMIT },
 	{ "nccl", no_argument, NULL, OPT_NCCL },
 	{ "no-nccl", no_argument, NULL, OPT_NO_NCCL },
+	{ "counters", no_argument, NULL, OPT_COUNTERS },
 	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slack", required_argument, NULL, OPT_SLACK },
 	{ "period", required_argument, NULL, OPT_PERIOD },
@@ -466,6 +469,7 @@ static void set(int c)
 		break;
 	case OPT_NCCL:		wh_server.limits.nccl = WH_NCCL_YES; break;
 	case OPT_NO_NCCL:	wh_server.limits.nccl = WH_NCCL_NO; break;
+	case OPT_COUNTERS:	wh_server.limits.counters = WH_COUNTERS_YES; break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;
 	case OPT_SLACK:		wh_server.slack = size("--slack", optarg, 0); break;
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;

@@ -179,12 +179,12 @@ bool wh_request_limits(const cJSON *o, struct wh_limit_list *list, char *err, si
 }
 
 /*
- * Reads the values that belong to no device: host memory, how long a launch may take, and whether
- * workers may meet.
+ * Reads the values that belong to no device: host memory, how long a launch may take, whether
+ * workers may meet, and whether programs may count.
  */
 bool wh_request_host(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
 {
-	const cJSON *nccl;
+	const cJSON *nccl, *counters;
 	bool has;
 	double v;
 
@@ -198,6 +198,9 @@ bool wh_request_host(const cJSON *o, struct wh_limit_list *list, char *err, size
 	list->kernel_ms = has ? (uint64_t)v : 0;
 	nccl = cJSON_GetObjectItemCaseSensitive(o, "nccl");
 	list->nccl = cJSON_IsTrue(nccl) ? WH_NCCL_YES : nccl ? WH_NCCL_NO : WH_NCCL_UNSAID;
+	counters = cJSON_GetObjectItemCaseSensitive(o, "counters");
+	list->counters = cJSON_IsTrue(counters) ? WH_COUNTERS_YES :
+			 counters ? WH_COUNTERS_NO : WH_COUNTERS_UNSAID;
 	return true;
 }
 

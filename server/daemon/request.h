@@ -21,7 +21,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	12
+#define MAX_KEYS	13
 
 /* Checks that an object has only these keys, each with its type and only once. */
 bool wh_request_keys(const cJSON *o, const char *what, const struct key keys[MAX_KEYS],

@@ -215,6 +215,9 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list, bool
 		return false;
 	if (list->nccl != WH_NCCL_UNSAID)
 		t->nccl = list->nccl == WH_NCCL_YES;
+	if (list->counters != WH_COUNTERS_UNSAID)
+		t->counters = list->counters == WH_COUNTERS_YES;
+	wh_tenant_counters(t->file.limits, t->counters);
 	if (list->has_host)
 		t->host_memory = list->host;
 	wh_tenant_host_limit(t->file.limits, t->host_memory);

@@ -35,6 +35,7 @@ struct wh_tenant {
 	int listener;
 	bool ephemeral, dying;
 	bool nccl;		/* its workers may meet by sockets */
+	bool counters;		/* its programs may count by the hardware's counters */
 	/* suspend.c */
 	struct {
 		enum wh_suspension state;

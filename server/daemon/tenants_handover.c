@@ -81,6 +81,7 @@ static cJSON *leave(const struct wh_tenant *t)
 	cJSON_AddBoolToObject(o, "ephemeral", t->ephemeral);
 	cJSON_AddBoolToObject(o, "dying", t->dying);
 	cJSON_AddBoolToObject(o, "nccl", t->nccl);
+	cJSON_AddBoolToObject(o, "counters", t->counters);
 	cJSON_AddBoolToObject(o, "bounded", t->bounded);
 	wh_keep_hand_over(o, t);
 	wh_suspend_leave(o, t);
@@ -185,6 +186,7 @@ static void take_values(struct wh_tenant *t, const cJSON *o)
 	t->ephemeral = wh_taken_flag(o, "ephemeral");
 	t->dying = wh_taken_flag(o, "dying");
 	t->nccl = wh_taken_flag(o, "nccl");
+	t->counters = wh_taken_flag(o, "counters");
 	t->bounded = wh_taken_flag(o, "bounded");
 	wh_keep_take_over(t, o);
 	t->host_memory = wh_taken_number(o, "host_memory");

@@ -130,6 +130,13 @@ static bool take_nccl(struct reader *r, struct wh_conf *c, const char *value)
 	       wrong(r, "nccl: '%.80s' is neither yes nor no", value);
 }
 
+static bool take_counters(struct reader *r, struct wh_conf *c, const char *value)
+{
+	c->limits.counters = !strcmp(value, "yes") ? WH_COUNTERS_YES : WH_COUNTERS_NO;
+	return c->limits.counters == WH_COUNTERS_YES || !strcmp(value, "no") ||
+	       wrong(r, "counters: '%.80s' is neither yes nor no", value);
+}
+
 /* Amends nothing that was said: of each device there is one line. */
 static bool take_device(struct reader *r, struct wh_conf *c, const char *value)
 {
@@ -152,7 +159,8 @@ static const struct {
 	{ "mem", take_mem, false }, { "sm", take_sm, false }, { "sm-max", take_max, false },
 	{ "sm-policy", take_policy, false }, { "priority", take_class, false },
 	{ "host-mem", take_host, false }, { "max-kernel", take_kernel, false },
-	{ "nccl", take_nccl, false }, { "device", take_device, true },
+	{ "nccl", take_nccl, false }, { "counters", take_counters, false },
+	{ "device", take_device, true },
 };
 #define KEYS	(sizeof(keys) / sizeof(*keys))
 
@@ -404,6 +412,8 @@ static void print_limits(FILE *out, const struct wh_limit_list *l)
 		fputs("max-kernel = none\n", out);
 	if (l->nccl != WH_NCCL_UNSAID)
 		fprintf(out, "nccl = %s\n", l->nccl == WH_NCCL_YES ? "yes" : "no");
+	if (l->counters != WH_COUNTERS_UNSAID)
+		fprintf(out, "counters = %s\n", l->counters == WH_COUNTERS_YES ? "yes" : "no");
 	for (i = 0; i < l->n; i++)
 		if (l->spec[i].device != WH_ALL_DEVICES &&
 		    wh_spec_said(&l->spec[i]))

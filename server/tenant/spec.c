@@ -182,7 +182,7 @@ int wh_limit_time(const char *text, uint64_t *ms)
 
 int wh_limit_said(const struct wh_limit_list *l)
 {
-	return l->n || l->has_host || l->has_kernel || l->nccl;
+	return l->n || l->has_host || l->has_kernel || l->nccl || l->counters;
 }
 
 int wh_limit_percent(const char *text, uint32_t *percent)
@@ -353,6 +353,8 @@ void wh_limit_merge(struct wh_limit_list *l, const struct wh_limit_list *later)
 	}
 	if (later->nccl != WH_NCCL_UNSAID)
 		l->nccl = later->nccl;
+	if (later->counters != WH_COUNTERS_UNSAID)
+		l->counters = later->counters;
 }
 
 /* --- DEVICE:mem=SIZE,sm=PERCENT,... ------------------------------------------------ */

@@ -36,6 +36,9 @@ static inline int wh_spec_said(const struct wh_limit_spec *s)
 /* Whether workers of a tenant may meet by sockets. */
 enum { WH_NCCL_NO = -1, WH_NCCL_UNSAID, WH_NCCL_YES };
 
+/* Whether programs of a tenant may count by the hardware's counters. */
+enum { WH_COUNTERS_NO = -1, WH_COUNTERS_UNSAID, WH_COUNTERS_YES };
+
 /* A list of limits; a later limit for the same device changes the earlier one. */
 struct wh_limit_list {
 	struct wh_limit_spec spec[WH_LIMIT_SPECS];
@@ -46,6 +49,8 @@ struct wh_limit_list {
 	uint64_t kernel_ms;	/* 0: no limit */
 	/* WH_NCCL_*: it is no limit, but is set by the administrator, too */
 	int nccl;
+	/* WH_COUNTERS_*: the same */
+	int counters;
 };
 
 /*

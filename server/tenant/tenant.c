@@ -232,6 +232,11 @@ void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns)
 	__atomic_store_n(&l->max_kernel_ns, ns, __ATOMIC_RELEASE);
 }
 
+void wh_tenant_counters(struct wh_tenant_limits *l, bool allowed)
+{
+	__atomic_store_n(&l->counters, allowed, __ATOMIC_RELEASE);
+}
+
 /* The pid of an account that is being cleared: it is neither free nor anybody's. */
 #define CLEARING	UINT32_MAX
 

@@ -30,7 +30,7 @@
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
 /* Bumped on every change that an old reader would misread. */
-#define WH_TENANT_VERSION	7
+#define WH_TENANT_VERSION	8
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
@@ -130,6 +130,9 @@ struct wh_tenant_limits {
 	 * devices have the first numbers from the start (daemon/devices.c).
 	 */
 	uint8_t moved[WH_TENANT_DEVICES];
+	/* Not 0: its programs may count by the hardware's counters; changed as one word */
+	uint32_t counters;
+	uint32_t resv;
 };
 
 /* Returns the server's number of a worker's device. */
@@ -433,6 +436,7 @@ void wh_tenant_host_kept(struct wh_tenant_limits *l, uint64_t bytes);
 /* Sets how long one launch may hold a device under a share of time; 0: no limit. */
 #define WH_MAX_KERNEL_NS	2000000000ull	/* if nothing else is configured */
 void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);
+void wh_tenant_counters(struct wh_tenant_limits *l, bool allowed);
 /*
  * Suspends the tenant (a number that it never had before), or lets its workers go on (0), and wakes
  * whoever sleeps for that.

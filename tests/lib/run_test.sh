@@ -30,6 +30,7 @@ fft | fft_loopback)
 esac
 case $name in
 *_loopback) use_loopback ;;
+cupti_counters) start_server --counters ;;
 *) start_server ;;
 esac
 timeout 60 "$bin/${name%_loopback}"

@@ -2,7 +2,7 @@
 # Builds the worker's decoding of library calls, all under AddressSanitizer and UBSan.
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 UNIT_CFLAGS := $(WH_CFLAGS) -O1 $(SAN) -Wno-deprecated-declarations -I../unit -I.. -I$(TOP)/server \
-	       -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
+	       -I$(TOP)/cuda-api $(PLAIN) -isystem $(LIB_INC) -isystem $(CUDA_INC)
 include $(TOP)/server/rooms.mk
 ROOM_SRC  := $(WORKER) $(LIBRARIES_HAND)
 UNIT      := $(OUT)/unit

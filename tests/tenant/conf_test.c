@@ -41,8 +41,9 @@ static char *printed(const struct wh_conf *c)
 }
 
 static const char all[] = "[team]\nuser = alice\ndevices = 0,GPU-1-2\nmem = 16G\nsm = 30\nsm-policy = both\n"
-			  "host-mem = 1500M\nmax-kernel = 500ms\nnccl = yes\ndevice = 1:mem=8G,sm=none,policy=spatial\n";
-static const char none[] = "[x]\nmem = none\nsm = none\nhost-mem = none\nmax-kernel = none\nnccl = no\n";
+			  "host-mem = 1500M\nmax-kernel = 500ms\nnccl = yes\ncounters = yes\ndevice = 1:mem=8G,sm=none,policy=spatial\n";
+static const char none[] = "[x]\nmem = none\nsm = none\nhost-mem = none\nmax-kernel = none\nnccl = no\n"
+			   "counters = no\n";
 
 static bool same(const char *text)
 {
@@ -58,7 +59,8 @@ static bool same(const char *text)
 static bool means_all(const struct wh_limit_list *l)
 {
 	return l->n == 2 && l->spec[0].memory == 16ULL << 30 && l->spec[1].device == 1 &&
-	       l->host == 1500ULL << 20 && l->kernel_ms == 500 && l->nccl == WH_NCCL_YES;
+	       l->host == 1500ULL << 20 && l->kernel_ms == 500 && l->nccl == WH_NCCL_YES &&
+	       l->counters == WH_COUNTERS_YES;
 }
 
 static void good_files(void)
@@ -98,6 +100,7 @@ static void bad_files(void)
 	   refused("[a]\nhost-mem = -1\n", "f:2: host-mem: '-1'") && refused("[a]\nmax-kernel = 2d\n", "f:2: max-kernel: '2d'") &&
 	   refused("[a]\nnccl = maybe\n", "f:2: nccl: 'maybe'") && refused("[a]\ndevices = 0,,1\n", "f:2: devices: '0,,1'") &&
 	   refused("[a]\ndevice = mem=1G\n", "f:2: device: 'mem=1G'") && refused("[a]\ndevice = 16:mem=1G\n", "f:2: device: '16:mem=1G'") &&
+	   refused("[a]\ncounters = 1\n", "f:2: counters: '1' is neither yes nor no") &&
 	   refused("[a]\nuser = a b\n", "f:2: user: 'a b'"), "of_whatever_key");
 	ok(refused("[a]\nmemory = 1G\n", "f:2: 'memory': unknown; there are user, devices, mem"), "a_misspelled_key_is_no_tenant_without_a_limit");
 	ok(refused("[a]\nmem =\n", "f:2: mem: no value"), "nor_is_a_key_without_a_value");

@@ -136,7 +136,7 @@ talk() { # PYTHON: with c, which is connected, and request(what, version)
 c = socket.socket(socket.AF_UNIX)
 c.settimeout(10)
 c.connect(sys.argv[1])
-def request(what, version=4 << 16 | 7, size=0, magic=0x4e4e414843544857, nonce=7):
+def request(what, version=4 << 16 | 8, size=0, magic=0x4e4e414843544857, nonce=7):
     return struct.pack("<QQIIII", magic, nonce, version, what, 0, size)
 def answer():
     h = struct.unpack("<QQIIII", c.recv(32, socket.MSG_WAITALL))
