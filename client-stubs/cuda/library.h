@@ -152,8 +152,6 @@ struct wh_profiler {
 void wh_profile(const struct wh_profiler *p);
 /* Returns the program's number of a device of the worker, or the number itself. */
 uint32_t wh_profile_device(uint32_t real);
-/* Returns the worker's number of a device of the program. It takes a connection. */
-int wh_profile_device_real(int dev);
 /* Begins or, by NULL, ends to tell a watcher of the program's API calls. */
 void wh_watch(const struct wh_watcher *w);
 /* libcudart: is told whether it has to tell of the functions that the program calls. */

@@ -162,11 +162,6 @@ int wh_library_device(int dev)
 	return dev < 0 ? NO_SUCH_DEVICE : wh_device_real(dev);
 }
 
-int wh_profile_device_real(int dev)
-{
-	return wh_library_device(dev);
-}
-
 uint32_t wh_profile_device(uint32_t real)
 {
 	int dev = 0;

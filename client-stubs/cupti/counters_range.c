@@ -29,7 +29,7 @@ CUptiResult cuptiProfilerDeInitialize(CUpti_Profiler_DeInitialize_Params *p)
 static uint64_t device_there(int device)
 {
 	wh_library_prepare(&wh_cupti_library);
-	return (uint64_t)(int64_t)wh_profile_device_real(device);
+	return (uint64_t)(int64_t)wh_library_device(device);
 }
 
 /* Programs of CUDA 11 do not say which API: they mean ranges. */
