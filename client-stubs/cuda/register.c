@@ -21,6 +21,10 @@
 
 #include "shm.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* A registered range; [low, low + pages) are the whole pages around it. */
 struct range {
 	uint8_t *start, *low;
@@ -425,6 +429,8 @@ static CUresult lend_pages(struct pages *p)
 	fd = wh_maps_file(p->low, p->size, &offset, &inode, &close_it);
 	if (fd < 0)
 		return wh_refuse("cuMemHostRegister of a shared map without a descriptor or a name");
+	/* The worker makes no page of it, and refuses what this cannot make. */
+	madvise(p->low, p->size, MADV_POPULATE_WRITE);
 	rc = l->t->lend(l, fd, inode, ++loans);
 	if (close_it)
 		close(fd);

@@ -292,15 +292,19 @@ static int shm_open_link(struct wh_link *l)
 
 /* --- Files that are lent ------------------------------------------------------------ */
 
-#define LEND_TIMEOUT_MS	10000
+#define LEND_TIMEOUT_MS	WELCOME_TIMEOUT_MS	/* it may wait behind programs that start */
 #define LEND_TRIES	2000	/* of 1 ms each: one is lent at a time, and so many a second */
 
 static bool hear(int sock, struct wh_shm_lend_answer *a)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
+	int n;
 
-	return poll(&p, 1, LEND_TIMEOUT_MS) > 0 && recv(sock, a, sizeof(*a), 0) == sizeof(*a) &&
-	       a->magic == WH_SHM_MAGIC;
+	/* A signal of the program's says nothing; the end of who should answer ends the wait. */
+	do
+		n = poll(&p, 1, LEND_TIMEOUT_MS);
+	while (n < 0 && errno == EINTR);
+	return n > 0 && recv(sock, a, sizeof(*a), 0) == sizeof(*a) && a->magic == WH_SHM_MAGIC;
 }
 
 /* The server opens our descriptor by itself: it takes none that is sent. */

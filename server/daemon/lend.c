@@ -34,7 +34,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/monitor.h"
 #include "daemon/tenants.h"
 #include "tenant/send.h"
 #include "shm.h"
@@ -237,10 +236,17 @@ __attribute__((noreturn)) static void run(int conn, int worker, const struct ucr
 
 int wh_lend_open(struct wh_tenant *t, int account)
 {
+	const int least = 1;	/* the kernel makes it its own least: a few files */
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -1;
+	/*
+	 * The worker sends nothing: the server would close such descriptors, and wait for them.
+	 * Files under way count for root, and with those of all tenants.
+	 */
+	shutdown(pair[0], SHUT_RD);
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 	t->worker[account].lends = pair[0];
 	return pair[1];
 }
@@ -250,6 +256,14 @@ void wh_lend_close(struct tenant_worker *w)
 	if (w->lends)
 		close(w->lends);
 	w->lends = 0;
+}
+
+/* Nothing comes any more: what came is not for the server to close (starts.c). */
+static bool refuse(int conn, enum wh_shm_lent why)
+{
+	tell(conn, NULL, why);
+	shutdown(conn, SHUT_RD);
+	return true;
 }
 
 /* The name of the client's socket says so (shm.h). */
@@ -294,21 +308,18 @@ bool wh_lend_on_client(struct wh_tenant *t, int conn)
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &n))
 		who.pid = 0;
 	w = worker_of(t, who.pid, &why);
-	if (!w || !wh_admit(&t->loans)) {
-		tell(conn, NULL, w ? WH_SHM_LENT_BUSY : why);
-		return true;
-	}
-	pid = wh_monitor_fork(-1);
+	if (!w || !wh_admit(&t->loans))
+		return refuse(conn, w ? WH_SHM_LENT_BUSY : why);
+	/* The server's own: no next one waits for its end, as it does for the monitor's children. */
+	pid = fork();
 	if (!pid)
 		run(conn, w->lends, &who);
 	if (pid < 0) {
 		wh_say_of(t->name, "warn", "tenant %s: a process that lends a worker a file: %s", t->name,
 			  strerror(errno));
-		tell(conn, NULL, WH_SHM_LENT_NOBODY);
-		return true;
+		return refuse(conn, WH_SHM_LENT_NOBODY);
 	}
 	w->lender = pid;
-	wh_monitor_changed();
 	return true;
 }
 
@@ -321,7 +332,6 @@ bool wh_lend_reap(pid_t pid)
 		for (i = 0; i < WH_TENANT_WORKERS; i++)
 			if (t->worker[i].lender == pid) {
 				t->worker[i].lender = 0;
-				wh_monitor_changed();
 				return true;
 			}
 	return false;

@@ -108,13 +108,14 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		wh_judge_reap(pid, status);
+		if (!wh_lend_reap(pid))
+			wh_judge_reap(pid, status);
 }
 
 static void on_ended(const struct wh_ended *e)
 {
 	if (wh_uid_range_reap(e->pid) || wh_uids_reap(e->pid) || wh_parts_reap(e->pid) ||
-	    wh_suspend_reap(e->pid) || wh_lend_reap(e->pid))
+	    wh_suspend_reap(e->pid))
 		return;
 	wh_usage_ended(e->pid, &e->usage);
 	wh_tenants_reap(e->pid, e->status);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void tell(int conn, int status, const char *why)
 static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
 {
 	tell(conn, status, why);
+	shutdown(conn, SHUT_RD);	/* nothing comes any more (hang_up()) */
 	wh_say_of(t->name, "warn", "tenant %s: no worker for a client: %s", t->name, why);
 }
 
@@ -288,6 +290,54 @@ static void turn_away(int conn, void *arg)
 	refuse(arg, conn, WH_EBUSY, WH_NO_DESCRIPTOR);
 }
 
+/* Was the connection refused? Then nothing comes, and no process has it but this one. */
+static bool is_refused(int conn)
+{
+	struct pollfd p = { .fd = conn, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLRDHUP;
+}
+
+/* Is a message of the client's unread, also an empty one? Each comes with who has sent it. */
+static bool is_unread(int conn)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(struct ucred))];
+	} ctl;
+	struct msghdr m = { .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
+	const int on = 1;
+
+	return setsockopt(conn, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ||
+	       (recvmsg(conn, &m, MSG_PEEK | MSG_DONTWAIT) >= 0 && m.msg_controllen);
+}
+
+/*
+ * A message that nobody has read may bring descriptors, and the last one to close a connection
+ * closes them, too. That may wait for the client: for a socket that lingers, or a lock on a file
+ * system that it serves. So a process of its own is the last one. It waits for no socket as it
+ * ends.
+ */
+static void hang_up(int conn)
+{
+	int closed[2];
+	char none;
+
+	if (is_refused(conn) && is_unread(conn) && !pipe2(closed, O_CLOEXEC)) {
+		if (!fork()) {
+			dup2(conn, 0);
+			dup2(closed[0], 1);
+			wh_close_others(-1);
+			_exit(read(1, &none, 1) < 0);	/* it ends when the server has closed both */
+		}
+		close(conn);
+		close(closed[0]);
+		close(closed[1]);
+		return;
+	}
+	close(conn);
+}
+
 void wh_start_on_client(int fd, void *arg)
 {
 	int conn = wh_accept(fd, turn_away, arg);
@@ -296,5 +346,5 @@ void wh_start_on_client(int fd, void *arg)
 		return;
 	if (!wh_lend_on_client(arg, conn))
 		start_worker(arg, conn);
-	close(conn);
+	hang_up(conn);
 }

@@ -474,8 +474,7 @@ bool wh_tenants_have(pid_t pid)
 
 	while (pid > 0 && (t = wh_tenant_next(t)))
 		for (i = 0; i < WH_TENANT_WORKERS; i++)
-			if (t->worker[i].pid == pid || t->worker[i].emptier == pid ||
-			    t->worker[i].lender == pid)
+			if (t->worker[i].pid == pid || t->worker[i].emptier == pid)
 				return true;
 	return false;
 }

@@ -19,7 +19,7 @@ struct tenant_worker {
 	 */
 	int part;
 	int lends;		/* socket to it, for its client's files (lend.c); 0: none */
-	pid_t lender;		/* process that lends it one; it may outlive the worker; 0: none */
+	pid_t lender;		/* process of this server that lends it a file; 0: none */
 	pid_t emptier;		/* process that gives the part back; 0: none yet */
 	bool parks;		/* it says when a call waits; one of an older release does not */
 	/* descriptor that ends when the worker serves its client; 0: it does */

@@ -36,7 +36,7 @@ static void leave_workers(cJSON *all, const struct wh_tenant *t)
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++) {
 		w = &t->worker[i];
-		if (!w->pid && !w->part && !w->lender)
+		if (!w->pid && !w->part)
 			continue;
 		o = cJSON_CreateObject();
 		cJSON_AddNumberToObject(o, "account", i);
@@ -45,7 +45,6 @@ static void leave_workers(cJSON *all, const struct wh_tenant *t)
 		cJSON_AddBoolToObject(o, "parks", w->parks);
 		cJSON_AddNumberToObject(o, "emptier", w->emptier);
 		wh_leave_fd(o, "part", w->part ? w->part : -1);
-		cJSON_AddNumberToObject(o, "lender", w->lender);
 		wh_leave_fd(o, "lends", w->lends ? w->lends : -1);
 		wh_leave_fd(o, "started", w->started ? w->started : -1);
 		cJSON_AddItemToArray(all, o);
@@ -150,11 +149,9 @@ static void take_workers(struct wh_tenant *t, const cJSON *all)
 		w->part = fd < 0 ? 0 : fd;
 		fd = wh_taken_fd(o, "lends");
 		w->lends = fd < 0 ? 0 : fd;
-		w->lender = (pid_t)wh_taken_number(o, "lender");
 		t->workers += w->pid != 0;
 		wh_monitor_missing(w->pid);
 		wh_monitor_missing(w->emptier);
-		wh_monitor_missing(w->lender);
 		fd = wh_taken_fd(o, "started");
 		if (fd >= 0)
 			wh_start_under_way(t, (int)i, fd);

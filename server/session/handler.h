@@ -50,11 +50,12 @@ void wh_reserved_mapped(struct wh_session *s, uint64_t addr, uint64_t size);
 void wh_reserved_unmapped(struct wh_session *s, uint64_t addr, uint64_t size);
 
 /*
- * lent.c: files that the client has lent, as the server hands them on. Maps such pages at the
- * addresses of a block that are claimed. False: nothing is mapped there.
+ * lent.c: files that the client has lent, as the server hands them on. The first function takes the
+ * file of this number, or returns -1. The second maps pages of it at the addresses of a block that
+ * are claimed. False: nothing is mapped there.
  */
-bool wh_lent_map(struct wh_session *s, const struct wh_host_block *b, uint32_t number,
-		 uint64_t offset);
+int wh_lent_take(struct wh_session *s, uint32_t number);
+bool wh_lent_map(struct wh_session *s, const struct wh_host_block *b, int fd, uint64_t offset);
 
 /* Is [addr, addr + size) inside one registration? */
 bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size);

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /*
  * Every process maps its own memory above the lowest address; the kernel owns what is above the
@@ -233,7 +234,7 @@ static CUresult alias(struct wh_session *s, const struct wh_req_whHostBlock *q)
 }
 
 /* A file's pages have no place in the far area: the client's address names them. */
-static CUresult file(struct wh_session *s, const struct wh_req_whHostBlock *q)
+static CUresult map_file(struct wh_session *s, const struct wh_req_whHostBlock *q, int fd)
 {
 	struct wh_host_block b = { .addr = q->at, .at = q->at, .size = q->size };
 
@@ -241,8 +242,19 @@ static CUresult file(struct wh_session *s, const struct wh_req_whHostBlock *q)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->mappings >= WH_MAX_HOST_BLOCKS || !wh_host_take(s, b.size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return enter_mapping(s, &b, take_place(s, &b) &&
-			     wh_lent_map(s, &b, q->flags, q->addr));
+	return enter_mapping(s, &b, fd >= 0 && take_place(s, &b) &&
+			     wh_lent_map(s, &b, fd, q->addr));
+}
+
+/* Whatever comes of it, the file is under way no more. */
+static CUresult file(struct wh_session *s, const struct wh_req_whHostBlock *q)
+{
+	int fd = wh_lent_take(s, q->flags);
+	CUresult res = map_file(s, q, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return res;
 }
 
 /* Ends the mapping of whole pages of one block: all of it, its begin, its end, or its middle. */

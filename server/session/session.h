@@ -19,7 +19,10 @@
  * is a context. False with one line in err: there is no room for it.
  */
 bool wh_session_charge_part(struct wh_session *s, size_t bytes, char *err, size_t size);
-/* The socket on which the server hands on files that the client lends (daemon/lend.h). */
+/*
+ * The socket on which the server hands on files that the client lends (daemon/lend.h). Call it
+ * before the filter of system calls.
+ */
 void wh_session_lent(struct wh_session *s, int from);
 /* Starts the driver and uses it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);

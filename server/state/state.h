@@ -151,6 +151,7 @@ struct wh_session {
 	size_t far_size;
 	bool one_process;
 	int lent;		/* where files come from that the client lends; 0: nowhere */
+	int holes;		/* userfaultfd for their missing pages, if lent is not 0 */
 	struct wh_host_block *host, *mapped;	/* registrations and kept blocks; mappings */
 	size_t hosts, mappings;
 	/* ranges of the client's addresses where blocks have ever been */
