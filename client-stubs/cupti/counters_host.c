@@ -19,7 +19,8 @@ struct list {
 #define NONE	-1
 static struct list *lists;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
+/* A child's worker has none of the objects, and gives their numbers to others. */
+WH_IN_CHILD(pthread_mutex_init(&lock, NULL); lists = NULL)
 
 /* Keeps an array as long as the object. */
 static CUptiResult keep(uint64_t object, int type, const char **names, size_t n)

@@ -7,6 +7,7 @@
  */
 #include "libraries/cufft_plan.h"
 #include "libraries/several.h"
+#include "limits/memory.h"
 
 #include <stdlib.h>
 
@@ -89,9 +90,12 @@ static cufftResult set_gpus(struct wh_session *s, const struct wh_cufft_function
 	wh_self.ctx = WH_CTX_UNKNOWN;
 	if (res != CUFFT_SUCCESS)
 		return res;
+	/* The client counts these GPUs only if the call succeeds. */
+	if (!wh_reconciled(s, &charge))
+		return CUFFT_ALLOC_FAILED;
 	p->gpus = count;
 	memcpy(p->gpu, gpu, count * sizeof(*gpu));
-	return wh_reconciled(s, &charge) ? CUFFT_SUCCESS : CUFFT_ALLOC_FAILED;
+	return CUFFT_SUCCESS;
 }
 
 int32_t wh_do_cufftXtSetGPUs(struct wh_session *s, struct wh_frame *f)
@@ -99,6 +103,7 @@ int32_t wh_do_cufftXtSetGPUs(struct wh_session *s, struct wh_frame *f)
 	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
 	const struct wh_req_cufftXtSetGPUs *q = f->req;
 	int32_t gpu[WH_CUFFT_GPUS];
+	struct wh_charge unused;
 	struct plan *p;
 	void *from;
 	cufftResult res;
@@ -117,9 +122,12 @@ int32_t wh_do_cufftXtSetGPUs(struct wh_session *s, struct wh_frame *f)
 		return CUFFT_INVALID_VALUE;
 	memcpy(gpu, from, q->count * sizeof(*gpu));
 	res = set_gpus(s, l, p, gpu, q->count);
-	/* A plan that takes too much is as cufftCreate left it. */
-	if (res == CUFFT_ALLOC_FAILED)
+	/* A plan that takes too much is as it was before. */
+	if (res == CUFFT_ALLOC_FAILED) {
 		wh_cufft_unmake(s, l, &q->plan);
+		wh_self.ctx = WH_CTX_UNKNOWN;
+		wh_reconciled(s, &unused);
+	}
 	return res;
 }
 
@@ -166,6 +174,18 @@ static void uncharge(struct wh_session *s, const cudaXtDesc *d, int count)
 		wh_uncharge(s, WH_H_cufft_desc, key_of(d, count));
 }
 
+/*
+ * Does the driver's own figure have the memory already? Then wh_reconciled() charges it. To charge
+ * it here as well would need room for it twice, since any charge may read the figure first.
+ */
+static bool is_seen(struct wh_session *s, int device)
+{
+	uint64_t unused;
+
+	return s->limits.mem && device >= 0 && device < WH_TENANT_DEVICES &&
+	       wh_mem_driver(s, device, &unused);
+}
+
 /* Charges each device with what the library took there. False: one of them has no room for it. */
 static bool charge(struct wh_session *s, const cudaXtDesc *d)
 {
@@ -173,7 +193,7 @@ static bool charge(struct wh_session *s, const cudaXtDesc *d)
 	int i;
 
 	for (i = 0; i < d->nGPUs; i++) {
-		if (!d->size[i])
+		if (!d->size[i] || is_seen(s, d->GPUs[i]))
 			continue;
 		if (wh_charge(s, &c, WH_H_cufft_desc, d->GPUs[i], d->size[i]) != CUDA_SUCCESS ||
 		    wh_charged(s, &c, CUDA_SUCCESS, key_of(d, i), 0) != CUDA_SUCCESS) {
@@ -291,6 +311,7 @@ int32_t wh_do_cufftXtFree(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
 	const struct wh_req_cufftXtFree *q = f->req;
+	struct wh_charge unused;
 	cudaXtDesc was;
 	struct desc *d;
 	cufftResult res;
@@ -311,6 +332,8 @@ int32_t wh_do_cufftXtFree(struct wh_session *s, struct wh_frame *f)
 	d->plan->users--;
 	wh_cufft_plan_end(l, d->plan);
 	free(d);
+	/* What the driver's figure has less now is charged no more. */
+	wh_reconciled(s, &unused);
 	return CUFFT_SUCCESS;
 }
 
@@ -346,6 +369,25 @@ static cufftResult take_sides(struct wh_session *s, struct wh_frame *f, struct c
 	default:
 		return CUFFT_INVALID_VALUE;
 	}
+}
+
+static uint64_t most_of(const struct plan *p)
+{
+	const uint64_t *side = p->reach.side;
+
+	return side[WH_CUFFT_IN] > side[WH_CUFFT_OUT] ? side[WH_CUFFT_IN] : side[WH_CUFFT_OUT];
+}
+
+/*
+ * The library may go by the plan, not by the descriptor. Another plan than the one that made it may
+ * be that of the way back, which is on the same GPUs and not larger.
+ */
+static bool fits(const struct plan *p, const struct desc *d)
+{
+	const struct plan *made = d->plan;
+
+	return p == made || (p->gpus == made->gpus && most_of(p) <= most_of(made) &&
+			     !memcmp(p->gpu, made->gpu, p->gpus * sizeof(*p->gpu)));
 }
 
 /*
@@ -423,6 +465,8 @@ int32_t wh_do_cufftXtMemcpy(struct wh_session *s, struct wh_frame *f)
 	res = enter(s, l, &q->plan, &k.plan);
 	if (res == CUFFT_SUCCESS)
 		res = take_sides(s, f, &k);
+	if (res == CUFFT_SUCCESS && (k.in || k.out) && !fits(k.plan, k.to ? k.to : k.from))
+		res = CUFFT_INVALID_VALUE;
 	if (res == CUFFT_SUCCESS)
 		res = copy(s, l, &k);
 	if (res == CUFFT_SUCCESS && k.to)

@@ -119,8 +119,10 @@ static cusolverStatus_t end(const struct wh_cusolvermg_functions *l, struct mg *
 		end_grid(l, o);
 		return CUSOLVER_STATUS_SUCCESS;
 	}
-	res = o->kind == WH_MG_HANDLE ? l->cusolverMgDestroy(o->real) :
-					l->cusolverMgDestroyMatrixDesc(o->real);
+	if (o->kind == WH_MG_DESC)
+		res = l->cusolverMgDestroyMatrixDesc(o->real);
+	else	/* no handle came in the place of one that took too much */
+		res = o->real ? l->cusolverMgDestroy(o->real) : CUSOLVER_STATUS_SUCCESS;
 	if (res != CUSOLVER_STATUS_SUCCESS)
 		return res;
 	free(o);
@@ -188,6 +190,17 @@ int32_t wh_do_whMgEnd(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
+/* Only its end undoes what a handle took for its devices, so another one comes in its place. */
+static void unselect(const struct wh_cusolvermg_functions *l, struct mg *o)
+{
+	o->devices = 0;
+	if (l->cusolverMgDestroy(o->real) != CUSOLVER_STATUS_SUCCESS)
+		return;
+	o->real = NULL;
+	if (l->cusolverMgCreate((cusolverMgHandle_t *)&o->real) != CUSOLVER_STATUS_SUCCESS)
+		o->real = NULL;
+}
+
 /* The library opens each device to the others, and takes memory there. */
 int32_t wh_do_whMgSelect(struct wh_session *s, struct wh_frame *f)
 {
@@ -202,7 +215,7 @@ int32_t wh_do_whMgSelect(struct wh_session *s, struct wh_frame *f)
 	if (f->req_size < sizeof(*q))
 		return CUSOLVER_STATUS_INVALID_VALUE;
 	o = find(s, q->handle, WH_MG_HANDLE);
-	if (!o)
+	if (!o || !o->real)
 		return CUSOLVER_STATUS_NOT_INITIALIZED;
 	f->pos = WH_WIRE_FIXED(*q);
 	if (!q->devices || !take_devices(s, f, q->devices, &to))
@@ -214,9 +227,11 @@ int32_t wh_do_whMgSelect(struct wh_session *s, struct wh_frame *f)
 		return res;
 	o->devices = to.devices;
 	memcpy(o->device, to.device, sizeof(o->device));
-	/* Nothing undoes this but the handle's end. It has no devices then, and runs nothing. */
+	/* It has no devices then, and runs nothing. */
 	if (!wh_reconciled(s, &charge)) {
-		o->devices = 0;
+		unselect(l, o);
+		wh_self.ctx = WH_CTX_UNKNOWN;
+		wh_reconciled(s, &charge);
 		return CUSOLVER_STATUS_ALLOC_FAILED;
 	}
 	return CUSOLVER_STATUS_SUCCESS;

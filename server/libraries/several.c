@@ -21,7 +21,12 @@ bool wh_several_may_run(struct wh_session *s, const int32_t *device, uint32_t co
 		if (wh_sms_limited(s, device[i]) ||
 		    (device[i] != wh_self.device && s->limits.temporal & 1u << device[i]))
 			return false;
-	return true;
+	/*
+	 * What measures the call is put around it in the default stream, which takes nothing while
+	 * another stream of the context is captured. The library's work would run all the same.
+	 */
+	return !count || wh_self.device < 0 || !(s->limits.temporal & 1u << wh_self.device) ||
+	       wh_capture_of(s, NULL) == WH_CAPTURE_NONE;
 }
 
 CUcontext wh_several_leave(struct wh_session *s)
