@@ -32,7 +32,7 @@ void wh_context_seen(uint64_t ctx, CUdevice dev)
 		seen_count++;
 	/* Each context has a legacy default stream of its own. */
 	if (seen_count > 1)
-		wh_rest_apart();
+		wh_rest_contexts();
 	seen[i] = (struct seen) { ctx, dev };
 out:
 	pthread_mutex_unlock(&seen_lock);
@@ -338,4 +338,6 @@ void wh_after_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 {
 	(void)pContext;
 	(void)hCtx;	/* the worker is asked for the device when somebody wants to know */
+	/* It has a default stream of its own, which follows none of another context. */
+	wh_rest_apart();
 }

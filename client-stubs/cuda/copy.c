@@ -56,7 +56,7 @@ static CUresult out(void *host, CUdeviceptr device, size_t n)
 	CUresult res = wh_raw_cuMemcpyDtoH_v2(host, device, n);
 
 	m.own++;
-	if (res == CUDA_SUCCESS && n)
+	if (res == CUDA_SUCCESS && n && wh_rest_tells(device))
 		wh_rest_reached(m, 0, false);
 	return res;
 }
@@ -78,7 +78,7 @@ static inline CUresult small(void *host, CUdeviceptr device, size_t n, bool in, 
 		res = wh_raw_cuMemcpyHtoD_v2(device, buf, n);
 	} else if (*done) {
 		res = out(buf, device, n);
-		if (res == CUDA_SUCCESS && n)
+		if (res == CUDA_SUCCESS && n && wh_rest_tells(device))
 			wh_staging_rests();
 		if (res == CUDA_SUCCESS)
 			wh_bulk_copy(host, buf, n, n);

@@ -25,6 +25,13 @@ bool wh_rest_empty(void);
 void wh_rest_copied(void);
 /* From now on something in this process is out of the legacy default stream's order. */
 void wh_rest_apart(void);
+/* The same, since the process has a second context. */
+void wh_rest_contexts(void);
+/*
+ * Has a copy from there to the host been behind all of the current context's legacy default stream?
+ * Nothing documents that for memory of the host, nor for memory of another context.
+ */
+bool wh_rest_tells(CUdeviceptr src);
 
 /* stream.c: works like wh_wait(), whatever is known, and adds its requests to the mark. */
 CUresult wh_wait_from(struct wh_rest_mark *m, uint32_t kind, uint64_t handle);
