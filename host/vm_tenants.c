@@ -505,6 +505,11 @@ static int await_settled(uint64_t id, const char *name, uint32_t window,
 			wh_error("%s: %s", name, a.why);
 			return EXIT_FAILED;
 		}
+		if ((int32_t)(s->begun - mine) < 0) {
+			wh_error("%s: the server VM has started anew meanwhile, and knows of no suspension",
+				 name);
+			return EXIT_FAILED;
+		}
 	}
 	if (!s->failed)
 		return EXIT_DONE;

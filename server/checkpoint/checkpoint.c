@@ -279,6 +279,8 @@ static bool may_be_out(const struct job *j, unsigned int i)
 	uint32_t order = __atomic_load_n(&u->order, __ATOMIC_ACQUIRE);
 	uint32_t obeyed = __atomic_load_n(&u->obeyed, __ATOMIC_ACQUIRE);
 
+	if (j->o->driver_only)
+		return false;
 	/* Who gave an order back may have ended before the answer (daemon/suspend.c: lost()). */
 	if (WH_PAGE_STATE(order) == WH_PAGE_IN &&
 	    obeyed != (WH_PAGE_NUMBER(order) | WH_PAGING_DONE))

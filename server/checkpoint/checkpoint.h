@@ -38,6 +38,8 @@ struct wh_checkpoint {
 	bool page_out;		/* what is suspended goes to the machine's swap */
 	/* of overcommit: workers move their memory themselves, as far as they can */
 	bool moves_out;
+	/* no worker ever moves its memory itself: what they say of that is not heard */
+	bool driver_only;
 	/* of what comes back: its devices, "UUID,UUID", by the workers' numbers */
 	const char *uuids;
 	const char *nvml;	/* NULL or "": the driver's own; "none": nobody asks it */

@@ -310,7 +310,7 @@ bool wh_lend_on_client(struct wh_tenant *t, int conn)
 	w = worker_of(t, who.pid, &why);
 	if (!w || !wh_admit(&t->loans))
 		return refuse(conn, w ? WH_SHM_LENT_BUSY : why);
-	/* The server's own: no next one waits for its end, as it does for the monitor's children. */
+	/* The server's own: no next one waits for its end, as for the monitor's children. */
 	pid = fork();
 	if (!pid)
 		run(conn, w->lends, &who);

@@ -309,7 +309,8 @@ static bool park(struct wh_tenant *t, int64_t now)
 {
 	char err[WH_CONTROL_ERROR];
 
-	t->room.parked = true;
+	/* Workers that have made their place keep it, also if another one does not come to rest. */
+	t->room.parked = t->room.placed = true;
 	t->room.early = now < t->room.stays_ms;
 	if (wh_suspend_park(t, is_idle(t, now) ? IDLE_WAIT_MS : BUSY_WAIT_MS, err, sizeof(err)))
 		return true;

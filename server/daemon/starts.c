@@ -328,7 +328,8 @@ static void hang_up(int conn)
 			dup2(conn, 0);
 			dup2(closed[0], 1);
 			wh_close_others(-1);
-			_exit(read(1, &none, 1) < 0);	/* it ends when the server has closed both */
+			/* It ends when the server has closed both. */
+			_exit(read(1, &none, 1) < 0);
 		}
 		close(conn);
 		close(closed[0]);

@@ -225,6 +225,9 @@ static CUresult spin(struct wh_session *s, const struct wh_req_whWait *q, struct
 		if (s->limits.temporal)
 			wh_sm_look(s);
 		__builtin_ia32_pause();
+		/* In a server VM the client waits for the end of a suspension, not this thread. */
+		if (WH_UNLIKELY(s->callers.in_vm && wh_callers_held(s)))
+			return CUDA_ERROR_NOT_READY;
 		if (WH_UNLIKELY(wh_callers_wanted(s))) {
 			wh_callers_pass(s);
 			/*

@@ -178,6 +178,11 @@ static bool go_alone(struct wh_session *s, const struct wh_req *q, bool ends)
 {
 	if (!wh_callers_alone(s, ends))
 		return false;
+	/* It may have come to rest since the look in go_in(): the driver is asked nothing. */
+	if (WH_UNLIKELY(s->callers.in_vm && wh_callers_held(s))) {
+		wh_callers_leave(s);
+		return false;
+	}
 	prepare(s, q);
 	return true;
 }
@@ -461,7 +466,10 @@ static bool settle_all(struct wh_session *s)
 	return !busy;
 }
 
-/* Who ends a suspension might end before the order. */
+/*
+ * Who ends a suspension might end before the order. In a server VM its workers end with it, and a
+ * timer of theirs would keep the VM awake, and its judge asking (vm/judge.c).
+ */
 #define REST_LOOK_MS	1000
 
 void wh_dispatch_rest(struct wh_session *s, uint32_t number)
@@ -489,7 +497,7 @@ void wh_dispatch_rest(struct wh_session *s, uint32_t number)
 		if (order != seen)
 			wh_paging_obey(s, order);
 		seen = order;
-		wh_tenant_await(&own->order, seen, REST_LOOK_MS);
+		wh_tenant_await(&own->order, seen, s->callers.in_vm ? 0 : REST_LOOK_MS);
 	}
 }
 

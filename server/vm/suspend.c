@@ -76,6 +76,18 @@ static uint64_t available(void)
 	return kib * 1024;
 }
 
+/* What other windows are just moving is in no figure of the kernel's yet. */
+static uint64_t promised(void)
+{
+	uint64_t sum = 0;
+	unsigned int i, k;
+
+	for (i = 0; i < WH_WINDOWS; i++)
+		for (k = 0; windows[i].pid && k < WH_WINDOW_WORKERS; k++)
+			sum += windows[i].more[k];
+	return sum;
+}
+
 /* The driver's figure may be of before: the larger one counts. */
 static uint64_t charged(const struct wh_worker_usage *u)
 {
@@ -95,9 +107,10 @@ static uint64_t charged(const struct wh_worker_usage *u)
 /* Each worker gets room for what it has on devices. False with one line in err. */
 static bool make_room(const struct wh_window_view *w, char *err, size_t err_size)
 {
-	uint64_t all = 0, free_bytes = available(), *more = of(w)->more;
+	uint64_t all = 0, free_bytes = available(), others = promised(), *more = of(w)->more;
 	unsigned int i;
 
+	free_bytes -= others < free_bytes ? others : free_bytes;
 	for (i = 0; i < WH_WINDOW_WORKERS; i++) {
 		more[i] = w->pid[i] ? charged(&w->file->usage->worker[i]) : 0;
 		all += more[i];

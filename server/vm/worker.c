@@ -570,6 +570,7 @@ static int checkpoint(void)
 	opt.checkpoint.backend = opt.backend;
 	opt.checkpoint.nvml = opt.nvml;
 	opt.checkpoint.parent = opt.parent;
+	opt.checkpoint.driver_only = true;
 	return wh_checkpoint_main(&opt.checkpoint);
 }
 
