@@ -5,8 +5,8 @@
     bench/profiler.py FOLDER OUT.svg
 
 FOLDER has native_MODEL.json and run_MODEL.json of tests/gpu/profiler_values.py (`record MODEL FILE`), natively and
-under `wormhole run`. A point is a kernel of a step: its time natively and forwarded, as medians of the steps. The
-bars are a step's time without the profiler and with it.
+under `wormhole run`. A point is a kernel: the median of its times natively and forwarded. The bars are a step's time
+without the profiler and with it.
 """
 import glob
 import json
@@ -27,6 +27,10 @@ def kernels(seen):
     """Return the name of each kernel of a step with the median of its times, in the order of the device."""
     steps = [[e for e in events if e[0] == "kernel"] for events, _ in seen["steps"]]
     return [(of[0][1], statistics.median(e[2] for e in of)) for of in zip(*steps)]
+
+
+def by_name(of):
+    return {name: statistics.median(t for n, t in of if n == name) for name, _ in of}
 
 
 def read(folder):
@@ -63,8 +67,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for model, by in models.items():
             with open(os.path.join(folder, model + ".dat"), "w", encoding="utf-8") as f:
-                for (_, native), (_, ours) in zip(*(kernels(by[w]) for w in WAYS[0])):
-                    f.write(f"{native} {ours}\n")
+                native, ours = (by_name(kernels(by[w])) for w in WAYS[0])
+                f.writelines(f"{native[n]} {ours[n]}\n" for n in native if n in ours)
         with open(os.path.join(folder, "steps.dat"), "w", encoding="utf-8") as f:
             for model, by in models.items():
                 for way, name in zip(*WAYS):
