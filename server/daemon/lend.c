@@ -4,8 +4,9 @@
  * for what it asks of a client's process may wait. It has nothing but the two sockets. There is one
  * at most for each worker, and it ends by itself.
  *
- * It never has a descriptor of a file system that a program serves: to close one may wait for that
- * program, and cannot be killed. It opens the client's descriptor by its name in /proc, as a path
+ * It opens no file of a file system that a program serves: to close one may wait for that program,
+ * and cannot be killed. One that a client sends it is closed by the kernel, which holds up this
+ * process alone. It opens the client's descriptor by its name in /proc, as a path
  * alone (O_PATH), which asks no file system anything. The kernel's list of mounts says what the
  * file is on. Only memory of the kernel's own is opened then.
  *
