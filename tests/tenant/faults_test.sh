@@ -61,13 +61,17 @@ serve
 first=$(server)
 start a --tenant keep --mem none -- alloc=4096 ready line alloc=8192 ready line alloc=8192
 "$wormhole" tenant create other
-# The lowest number that is free is where the limit begins to matter.
-free=$(find "/proc/$first/fd" -mindepth 1 | sed 's|.*/||' | sort -n | awk '$1 == n { n++ } END { print n + 0 }')
+# The lowest number that is free is where the limit begins to matter. There may be open ones above:
+# from the highest one on, there is one more for each step.
+numbers=$(find "/proc/$first/fd" -mindepth 1 | sed 's|.*/||' | sort -n)
+free=$(echo "$numbers" | awk '$1 == n { n++ } END { print n + 0 }')
+highest=$(echo "$numbers" | tail -n 1)
 mute=
 made=0
 ran=0
 for more in 0 1 2 3 4 5 6 7 8 9 10 11 12 16 20 24 32; do
-	prlimit --pid "$first" --nofile=$((free + more)):4096
+	[ "$more" = 0 ] && most=$free || most=$((highest + more))
+	prlimit --pid "$first" --nofile="$most":4096
 	said=$("$wormhole" tenant create "f$more" 2>&1) && made=$((made + 1)) ||
 		case $said in *"open files"*) ;; *) mute="$mute create $more: $said" ;; esac
 	said=$(WORMHOLE_LOG=1 timeout 20 "$wormhole" run --tenant other -- "$client" alloc=4096 2>&1)
