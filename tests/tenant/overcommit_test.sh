@@ -175,7 +175,8 @@ go y
 looked=$(($(date +%s) + 5))
 await eval '[ "$(date +%s)" -ge $looked ]'
 is who_computes_keeps_it "$(said y) $(state a) $(metric parkings_total a)" " running 2"
-kill -KILL "$computing"
+# timeout hands this signal on to the program.
+kill "$computing"
 finish_client y
 "$wormhole" stop --force
 fd=3
