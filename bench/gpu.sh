@@ -30,13 +30,11 @@ commit() {
 
 # What a part ran on: each part's page says so, since parts come from different runs.
 machine() {
-	if [ "$world_kind" = gpu ]; then
-		nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
-			head -n 1 | sed 's/^/on an /; s/, /, driver /'
-	else
-		echo "over softgpu"
-	fi
-	echo ", $(nproc) CPUs, kernel $(uname -r)"
+	where="over softgpu"
+	[ "$world_kind" != gpu ] ||
+		where=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
+			sed -n '1{s/^/on an /; s/, /, driver /; p}')
+	echo "$where, $(nproc) CPUs, kernel $(uname -r)"
 }
 
 # Prints each line of a program's output, with the name of the world before it.
@@ -136,5 +134,5 @@ world_server
 mkdir -p "$out"
 [ $# != 0 ] || set -- calls train whole layers crossings copy share
 for part; do
-	{ echo "run $(date +%F) $(commit) $(machine | tr -d '\n')"; "$part"; } | tee "$out/$part.txt"
+	{ echo "run $(date +%F) $(commit) $(machine)"; "$part"; } | tee "$out/$part.txt"
 done

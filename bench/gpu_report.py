@@ -18,7 +18,6 @@ BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
 DATA = os.path.join(BUILD, "bench/gpu")
 PLOTS = os.path.join(TOP, "bench/plots")
 WORLDS = ["native", "loopback", "shm"]
-PARTS = ["calls", "train", "whole", "layers", "crossings", "copy", "share"]
 
 # Lupine of 2026-08-21 was measured on an H200 (driver 580.159, CUDA 13.0) on 2026-11-20, in
 # a run of its own. Its server was on the same machine, over TCP.
@@ -315,23 +314,22 @@ def plot():
         draw(os.path.join(TOP, f"bench/gpu_{name}.gp"), f"{PLOTS}/{name}.svg", DATA)
 
 
-def kept(sections, page):
-    """Return the sections, and those that were not run as the page has them."""
+def sections_of(page):
+    """Return {title: section} of a page."""
     with open(page) as f:
-        had = {part.split("\n")[0]: part.rstrip("\n") + "\n" for part in f.read().split("\n## ")}
-    titles = [s.split("\n")[0].removeprefix("## ") for s in sections]
-    return [f"## {had[t]}" if s.endswith("\nNot run.\n") and t in had else s for t, s in zip(titles, sections)]
+        return {part.split("\n")[0]: f"## {part}".rstrip("\n") + "\n" for part in f.read().split("\n## ")[1:]}
 
 
 def main():
-    if not any(lines(part) for part in PARTS):
+    parts = [("Time per call", "calls", calls), ("Training", "train", train), ("Whole trainings", "whole", whole),
+             ("Single layers", "layers", layers), ("Crossings", "crossings", crossings), ("Copies", "copy", copies),
+             ("Shares of the GPU", "share", shares)]
+    if not any(lines(part) for _, part, _ in parts):
         print(f"error: no figures in {DATA}: run bench/gpu.sh on a machine with a GPU", file=sys.stderr)
         return 1
     page = os.path.join(TOP, "bench/RESULTS-gpu.md")
-    sections = kept([section("Time per call", "calls", calls), section("Training", "train", train),
-                     section("Whole trainings", "whole", whole), section("Single layers", "layers", layers),
-                     section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
-                     section("Shares of the GPU", "share", shares)], page)
+    had = sections_of(page)
+    sections = [section(*p) if lines(p[1]) or p[0] not in had else had[p[0]] for p in parts]
     head = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "# Results on a GPU", "",
             "`make -C bench gpu-record` writes this page from the last runs of `bench/gpu.sh`. Each run has native beside "
             "each transport. A part that was not run again keeps what it had. Nothing here gates a test.", ""]

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 from draw import draw  # noqa: E402
 
-WAYS = ("native", "run"), ("native", "shm")
+WAYS = {"native": "native", "run": "shm"}  # of the files, and what they are called here
 KINDS = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -30,7 +30,11 @@ def kernels(seen):
 
 
 def by_name(of):
-    return {name: statistics.median(t for n, t in of if n == name) for name, _ in of}
+    """Return {name of a kernel: the median of its times}."""
+    times = {}
+    for name, t in of:
+        times.setdefault(name, []).append(t)
+    return {name: statistics.median(ts) for name, ts in times.items()}
 
 
 def read(folder):
@@ -38,7 +42,7 @@ def read(folder):
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "native_*.json"))):
         model = os.path.basename(path)[len("native_"):-len(".json")]
-        for way in WAYS[0]:
+        for way in WAYS:
             with open(os.path.join(folder, f"{way}_{model}.json"), encoding="utf-8") as f:
                 found.setdefault(model, {})[way] = json.load(f)
     return found
@@ -48,12 +52,12 @@ def table(models):
     yield "| a step | kernels, copies, fills | order | kernels' time, shm / native | ms: native | profiled | ms: shm | profiled |"
     yield "|---|---|---|---:|---:|---:|---:|---:|"
     for model, by in models.items():
-        of = [kernels(by[w]) for w in WAYS[0]]
-        counts = [[sum(e[0] == kind for e in by[w]["steps"][-1][0]) for kind in KINDS] for w in WAYS[0]]
+        of = [kernels(by[w]) for w in WAYS]
+        counts = [[sum(e[0] == kind for e in by[w]["steps"][-1][0]) for kind in KINDS] for w in WAYS]
         same = ", ".join(map(str, counts[0])) if counts[0] == counts[1] else f"{counts[0]} and {counts[1]}"
         order = "equal" if [n for n, _ in of[0]] == [n for n, _ in of[1]] else "differs"
         quotient = sum(t for _, t in of[1]) / sum(t for _, t in of[0])
-        times = " | ".join(f"{1e3 * by[w][x]:.2f}" for w in WAYS[0] for x in ("plain", "profiled"))
+        times = " | ".join(f"{1e3 * by[w][x]:.2f}" for w in WAYS for x in ("plain", "profiled"))
         yield f"| {model} | {same} | {order} | {quotient:.3f} | {times} |"
 
 
@@ -67,11 +71,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for model, by in models.items():
             with open(os.path.join(folder, model + ".dat"), "w", encoding="utf-8") as f:
-                native, ours = (by_name(kernels(by[w])) for w in WAYS[0])
+                native, ours = (by_name(kernels(by[w])) for w in WAYS)
                 f.writelines(f"{native[n]} {ours[n]}\n" for n in native if n in ours)
         with open(os.path.join(folder, "steps.dat"), "w", encoding="utf-8") as f:
             for model, by in models.items():
-                for way, name in zip(*WAYS):
+                for way, name in WAYS.items():
                     f.write(f'"{model}, {name}" {1e3 * by[way]["plain"]} {1e3 * by[way]["profiled"]}\n')
         draw(os.path.join(HERE, "profiler.gp"), os.path.abspath(sys.argv[2]), folder, models=" ".join(models),
              plots=os.path.join(HERE, "plots"))
