@@ -49,14 +49,15 @@ static CUresult in_posted(CUdeviceptr dst, const void *src, size_t n)
 	return res;
 }
 
-/* Copies to the host, and knows then that the legacy default stream is at rest. */
-static CUresult out(void *host, CUdeviceptr device, size_t n)
+/* Copies to the host. *rests: the legacy default stream is known to be at rest then. */
+static CUresult out(void *host, CUdeviceptr device, size_t n, bool *rests)
 {
 	struct wh_rest_mark m = wh_rest_begin();
 	CUresult res = wh_raw_cuMemcpyDtoH_v2(host, device, n);
 
 	m.own++;
-	if (res == CUDA_SUCCESS && n && wh_rest_tells(device))
+	*rests = res == CUDA_SUCCESS && n && wh_rest_tells(device);
+	if (*rests)
 		wh_rest_reached(m, 0, false);
 	return res;
 }
@@ -66,6 +67,7 @@ static inline CUresult small(void *host, CUdeviceptr device, size_t n, bool in, 
 {
 	uint8_t *buf;
 	size_t room;
+	bool rests;
 	CUresult res = wh_staging_get(&buf, &room);
 
 	*done = true;
@@ -77,8 +79,8 @@ static inline CUresult small(void *host, CUdeviceptr device, size_t n, bool in, 
 		wh_bulk_copy(buf, host, n, n);
 		res = wh_raw_cuMemcpyHtoD_v2(device, buf, n);
 	} else if (*done) {
-		res = out(buf, device, n);
-		if (res == CUDA_SUCCESS && n && wh_rest_tells(device))
+		res = out(buf, device, n, &rests);
+		if (rests)
 			wh_staging_rests();
 		if (res == CUDA_SUCCESS)
 			wh_bulk_copy(host, buf, n, n);
@@ -133,7 +135,7 @@ CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 	bool done;
 
 	if (!ready() || !dstHost || wh_in_data(dstHost, ByteCount))
-		return out(dstHost, srcDevice, ByteCount);
+		return out(dstHost, srcDevice, ByteCount, &done);
 	if (wh_managed_has(dstHost))
 		return managed_copy(dstHost, (void *)srcDevice, ByteCount);
 	if (!one_call || ByteCount <= one_call) {
