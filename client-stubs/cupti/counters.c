@@ -131,6 +131,20 @@ CUptiResult cu_count(struct cu_count *c)
 	return cu_ret(res);
 }
 
+CUptiResult cu_count_bytes(struct cu_count *c, void *to, size_t size)
+{
+	CUptiResult res = cu_count(c);
+
+	if (res != CUPTI_SUCCESS)
+		return res;
+	if (c->r.bytes == size)
+		memcpy(to, c->back, size);
+	else
+		res = cu_ret(CUPTI_ERROR_UNKNOWN);
+	free(c->back);
+	return res;
+}
+
 CUptiResult cu_count_wrong(const char *function)
 {
 	struct cu_count c = { .function = function, .q.op = WH_CUPTI_MAY };

@@ -27,6 +27,8 @@ struct cu_count {
 CUptiResult cu_count(struct cu_count *c);
 /* The same for a call that brings names, which stay for the process: r.r[0] of them, or `least`. */
 CUptiResult cu_count_names(struct cu_count *c, size_t least, const char ***names);
+/* The same for a call that brings as many bytes as there is room for at `to'. */
+CUptiResult cu_count_bytes(struct cu_count *c, void *to, size_t size);
 /*
  * The parameters are wrong. Nobody without permission learns that: returns what the worker says of
  * permission, and else that a parameter is wrong.

@@ -82,6 +82,14 @@ static uint64_t id_of(const void *object)
 	return (uintptr_t)object;
 }
 
+/* Asks for names, which stay for the process and are kept with the object. */
+static CUptiResult names_kept(struct cu_count *c, uint64_t object, int type, const char ***names)
+{
+	CUptiResult res = cu_count_names(c, 0, names);
+
+	return res == CUPTI_SUCCESS ? keep(object, type, *names, c->r.r[0]) : res;
+}
+
 /* --- Objects ------- */
 
 CUptiResult cuptiProfilerHostGetSupportedChips(CUpti_Profiler_Host_GetSupportedChips_Params *p)
@@ -92,9 +100,7 @@ CUptiResult cuptiProfilerHostGetSupportedChips(CUpti_Profiler_Host_GetSupportedC
 
 	if (!CU_COUNT_GOOD(p, CUpti_Profiler_Host_GetSupportedChips_Params))
 		return cu_count_wrong(__func__);
-	res = cu_count_names(&c, 0, &names);
-	if (res == CUPTI_SUCCESS)
-		res = keep(0, NONE, names, c.r.r[0]);
+	res = names_kept(&c, 0, NONE, &names);
 	if (res != CUPTI_SUCCESS)
 		return res;
 	p->numChips = c.r.r[0];
@@ -175,9 +181,7 @@ CUptiResult cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_P
 	p->ppMetricNames = known(c.q.object, p->metricType, &p->numMetrics);
 	if (p->ppMetricNames)
 		return CUPTI_SUCCESS;
-	res = cu_count_names(&c, 0, &names);
-	if (res == CUPTI_SUCCESS)
-		res = keep(c.q.object, p->metricType, names, c.r.r[0]);
+	res = names_kept(&c, c.q.object, p->metricType, &names);
 	if (res != CUPTI_SUCCESS)
 		return res;
 	p->numMetrics = c.r.r[0];
@@ -196,9 +200,7 @@ CUptiResult cuptiProfilerHostGetSubMetrics(CUpti_Profiler_Host_GetSubMetrics_Par
 	c.q.object = id_of(p->pHostObject);
 	c.q.n[0] = p->metricType;
 	c.text = p->pMetricName;
-	res = cu_count_names(&c, 0, &names);
-	if (res == CUPTI_SUCCESS)
-		res = keep(c.q.object, NONE, names, c.r.r[0]);
+	res = names_kept(&c, c.q.object, NONE, &names);
 	if (res != CUPTI_SUCCESS)
 		return res;
 	p->numOfSubmetrics = c.r.r[0];
@@ -259,21 +261,12 @@ CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigIma
 CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params *p)
 {
 	struct cu_count c = { .function = __func__, .q.op = WH_CUPTI_HOST_IMAGE };
-	CUptiResult res;
 
 	if (!CU_COUNT_GOOD(p, CUpti_Profiler_Host_GetConfigImage_Params) || !p->pConfigImage)
 		return cu_count_wrong(__func__);
 	c.q.object = id_of(p->pHostObject);
 	c.q.n[0] = p->configImageSize;
-	res = cu_count(&c);
-	if (res != CUPTI_SUCCESS)
-		return res;
-	if (c.r.bytes == c.q.n[0])
-		memcpy(p->pConfigImage, c.back, c.r.bytes);
-	else
-		res = cu_ret(CUPTI_ERROR_UNKNOWN);
-	free(c.back);
-	return res;
+	return cu_count_bytes(&c, p->pConfigImage, p->configImageSize);
 }
 
 CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
@@ -319,7 +312,6 @@ CUptiResult cuptiProfilerHostGetRangeName(CUpti_Profiler_Host_GetRangeName_Param
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
 {
 	struct cu_count c = { .function = __func__, .q.op = WH_CUPTI_HOST_VALUES };
-	CUptiResult res;
 
 	if (!CU_COUNT_GOOD(p, CUpti_Profiler_Host_EvaluateToGpuValues_Params) ||
 	    !p->pCounterDataImage || !p->pMetricValues || p->numMetrics > WH_CUPTI_NAMES)
@@ -331,13 +323,5 @@ CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToG
 	c.name = p->ppMetricNames;
 	c.q.names = p->numMetrics;
 	c.room = p->numMetrics * sizeof(double);
-	res = cu_count(&c);
-	if (res != CUPTI_SUCCESS)
-		return res;
-	if (c.r.bytes == p->numMetrics * sizeof(double))
-		memcpy(p->pMetricValues, c.back, c.r.bytes);
-	else
-		res = cu_ret(CUPTI_ERROR_UNKNOWN);
-	free(c.back);
-	return res;
+	return cu_count_bytes(&c, p->pMetricValues, c.room);
 }

@@ -237,22 +237,13 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
 	CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
 {
 	struct cu_count c = { .function = __func__, .q.op = WH_CUPTI_RANGE_IMAGE };
-	CUptiResult res;
 
 	if (!CU_COUNT_GOOD(p, CUpti_RangeProfiler_CounterDataImage_Initialize_Params) ||
 	    !p->pCounterData)
 		return cu_count_wrong(__func__);
 	c.q.object = id_of(p->pRangeProfilerObject);
 	c.q.n[0] = p->counterDataSize;
-	res = cu_count(&c);
-	if (res != CUPTI_SUCCESS)
-		return res;
-	if (c.r.bytes == c.q.n[0])
-		memcpy(p->pCounterData, c.back, c.r.bytes);
-	else
-		res = cu_ret(CUPTI_ERROR_UNKNOWN);
-	free(c.back);
-	return res;
+	return cu_count_bytes(&c, p->pCounterData, p->counterDataSize);
 }
 
 static void put_config(struct cu_count *c, const CUpti_RangeProfiler_SetConfig_Params *p)
