@@ -70,3 +70,12 @@ int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg)
 	wh_accept_start();
 	return -1;
 }
+
+struct ucred wh_peer(int conn)
+{
+	struct ucred cred = { .uid = (uid_t)-1 };
+	socklen_t n = sizeof(cred);
+
+	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n);
+	return cred;
+}

@@ -298,16 +298,13 @@ static struct tenant_worker *worker_of(struct wh_tenant *t, pid_t client, enum w
 
 bool wh_lend_on_client(struct wh_tenant *t, int conn)
 {
-	struct ucred who = { .pid = 0 };
-	socklen_t n = sizeof(who);
+	struct ucred who = wh_peer(conn);
 	enum wh_shm_lent why;
 	struct tenant_worker *w;
 	pid_t pid;
 
 	if (!lends(conn))
 		return false;
-	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &n))
-		who.pid = 0;
 	w = worker_of(t, who.pid, &why);
 	if (!w || !wh_admit(&t->loans))
 		return refuse(conn, w ? WH_SHM_LENT_BUSY : why);

@@ -161,6 +161,8 @@ void wh_accept_start(void);
  * to turn_away(), which should send WH_NO_DESCRIPTOR, and is closed.
  */
 int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg);
+/* Who has connected; nobody (user -1, process 0) if the kernel does not say. */
+struct ucred wh_peer(int conn);
 
 /* --- loop.c ------------------------------------------------------------------- */
 

@@ -45,15 +45,6 @@ static void refuse(const struct wh_tenant *t, int conn, int status, const char *
 	wh_say_of(t->name, "warn", "tenant %s: no worker for a client: %s", t->name, why);
 }
 
-static struct ucred peer_of(int conn)
-{
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t n = sizeof(cred);
-
-	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n);
-	return cred;
-}
-
 /* Runs in the child before it is a worker: nobody else tells the client why. */
 __attribute__((noreturn)) static void give_up(int conn, const char *why)
 {
@@ -254,7 +245,7 @@ static bool make_given(struct wh_tenant *t, int account, int conn, struct given 
 
 static void start_worker(struct wh_tenant *t, int conn)
 {
-	struct ucred client = peer_of(conn);
+	struct ucred client = wh_peer(conn);
 	int account = may_start(t, conn);
 	struct given g;
 	pid_t pid;
