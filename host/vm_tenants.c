@@ -406,6 +406,15 @@ static int only_window(const char *name, uint64_t id, struct patience *p)
 	return -1;
 }
 
+/* Finds the window that is named so, *window -1 for a VM. False after a message. */
+static bool find_window(const char *name, uint64_t *id, int *window)
+{
+	if (wh_vm_window(name, id, window))
+		return true;
+	wh_error("'%s' is neither a tenant nor a window such as 1/window0", name);
+	return false;
+}
+
 static void fill(struct wh_channel_limit *l, const struct wh_limit_list *list)
 {
 	const struct wh_limit_spec *s;
@@ -437,10 +446,8 @@ int wh_vm_limit(const char *name, const struct wh_limit_list *list)
 	uint64_t id;
 	int window;
 
-	if (!wh_vm_window(name, &id, &window)) {
-		wh_error("'%s' is neither a tenant nor a window such as 1/window0", name);
+	if (!find_window(name, &id, &window))
 		return EXIT_FAILED;
-	}
 	if (list->has_host || list->has_kernel || list->nccl) {
 		wh_error("a window has neither --host-mem, --max-kernel nor --nccl: its memory is its parts', a kernel of it has the default, and workers of a server VM make no sockets");
 		return EXIT_FAILED;
@@ -527,10 +534,8 @@ int wh_vm_suspend(const char *name, bool resume, uint64_t wait_ms)
 	uint64_t id;
 	int window;
 
-	if (!wh_vm_window(name, &id, &window)) {
-		wh_error("'%s' is neither a tenant nor a window such as 1/window0", name);
+	if (!find_window(name, &id, &window))
 		return EXIT_FAILED;
-	}
 	if (window < 0)
 		window = only_window(name, id, &p);
 	if (window < 0)
