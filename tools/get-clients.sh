@@ -17,12 +17,11 @@ rm -rf "$dest"
 mkdir "$dest"
 
 install_all() {
-	/usr/bin/python3 -m venv "$tmp/venv" || return
 	for name in $(awk '!/^#/ { print $1 }' "$list" | sort -u); do
 		awk -v n="$name" '$1 == n { print $2 "==" $3 " --hash=" $4 }' "$list" >"$tmp/wanted"
 		echo "  DEPS     $(awk '{ printf "%s ", $1 }' "$tmp/wanted")from pypi.org into build/clients" >&2
 		/usr/bin/python3 -m venv --without-pip "$dest/$name" &&
-			"$tmp/venv/bin/pip" --disable-pip-version-check --python "$dest/$name/bin/python" install \
+			"$here/pip.sh" --python "$dest/$name/bin/python" install \
 				--progress-bar off --no-deps --require-hashes --only-binary :all: -r "$tmp/wanted" \
 				>"$tmp/log" 2>&1 || return
 	done

@@ -23,8 +23,7 @@ fetch() { # NAME==VERSION HASH
 	trap 'rm -rf "$tmp"' EXIT
 	echo "$1 --hash=$2" >"$tmp/wanted"
 	echo "  HEADERS  $1 from pypi.org into build/headers"
-	/usr/bin/python3 -m venv "$tmp/venv" || fail "python3 -m venv does not work (package python3-venv)"
-	"$tmp/venv/bin/pip" --disable-pip-version-check download --progress-bar off --no-deps \
+	"$here/pip.sh" download --progress-bar off --no-deps \
 		--require-hashes --only-binary :all: -d "$tmp/wheel" -r "$tmp/wanted" \
 		</dev/null >"$tmp/log" 2>&1 || { cat "$tmp/log" >&2; fail "$1 cannot be had from PyPI"; }
 	/usr/bin/python3 - "$tmp/wheel" "$dest" <<-'END'
@@ -55,17 +54,29 @@ is_in() { # FOLDER FILE [MACRO=NUMBER...]
 }
 
 wanted=$(/usr/bin/python3 -B "$here/../cuda-api/heads.py" --headers)
-while read -r package hash file words; do
-	# shellcheck disable=SC2086 # words
-	case $words in
-	pinned) words= ;;
-	*) ! is_in "$build/nvcc/include" "$file" $words || continue ;;
-	esac
-	# shellcheck disable=SC2086
-	is_in "$dest" "$file" $words || {
-		fetch "$package" "$hash"
-		is_in "$dest" "$file" $words || fail "$package brought no $file${words:+ of $words}"
-	}
-done <<END
-$wanted
-END
+
+# Prints those of $wanted that are not there, as PACKAGE HASH FILE [MACRO=NUMBER...].
+lacking() {
+	echo "$wanted" | while read -r package hash file words; do
+		# shellcheck disable=SC2086 # words
+		case $words in
+		pinned) words= ;;
+		*) ! is_in "$build/nvcc/include" "$file" $words || continue ;;
+		esac
+		# shellcheck disable=SC2086
+		is_in "$dest" "$file" $words || echo "$package $hash $file${words:+ $words}"
+	done
+}
+
+# Most of a fetch is waiting, so all of them wait at the same time.
+fetches=
+for package in $(lacking | cut -d' ' -f1,2 | sort -u | tr ' ' ,); do
+	fetch "${package%,*}" "${package#*,}" &
+	fetches="$fetches $!"
+done
+for pid in $fetches; do
+	wait "$pid"
+done
+lacking | while read -r package hash file words; do
+	fail "$package brought no $file${words:+ of $words}"
+done

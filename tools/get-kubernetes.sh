@@ -18,8 +18,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 echo "kubernetes-validate==$version --hash=sha256:$hash" >"$tmp/wanted"
 echo "  DEPS     schemas of Kubernetes, of kubernetes-validate $version from pypi.org"
-if ! { /usr/bin/python3 -m venv "$tmp/venv" &&
-	"$tmp/venv/bin/pip" --disable-pip-version-check download --progress-bar off --no-deps \
+if ! { "$here/pip.sh" download --progress-bar off --no-deps \
 		--require-hashes --only-binary :all: -d "$tmp/wheel" -r "$tmp/wanted" &&
 	/usr/bin/python3 -m zipfile -e "$tmp"/wheel/*.whl "$tmp/all"; } </dev/null >"$tmp/log" 2>&1; then
 	echo "warn: no schemas: $(tail -n 1 "$tmp/log"); tests/kubernetes will be skipped" >&2

@@ -63,11 +63,10 @@ so_far() { echo "  NVCC     $1 s"; }
 
 from_pypi() {
 	new=$dest.new
-	rm -rf "$new" "$dest.venv"
+	rm -rf "$new"
 	mkdir -p "$new"
 	echo "  NVCC     100 MB from pypi.org into build/nvcc"
-	/usr/bin/python3 -m venv "$dest.venv" || fail "python3 -m venv does not work (package python3-venv)"
-	patiently "$dest.venv/bin/pip" --disable-pip-version-check install --progress-bar off --no-deps \
+	patiently "$here/pip.sh" install --progress-bar off --no-deps \
 		--require-hashes --only-binary :all: --target "$new" \
 		-r "$here/nvcc-requirements.txt" ||
 		{ cat "$dest.log" >&2; fail "no nvcc 13.x on PATH, and its packages cannot be had from PyPI"; }
@@ -76,7 +75,7 @@ from_pypi() {
 	chmod -R u+x,go+rX "$cu/bin" "$cu/nvvm/bin"
 	ln -sfn lib "$cu/lib64"
 	ln -sfn libcudart.so.13 "$cu/lib/libcudart.so"
-	rm -rf "$dest" "$dest.venv"
+	rm -rf "$dest"
 	mv "$cu" "$dest"
 	mv "$new"/*.dist-info "$dest"/ 2>/dev/null || true
 	rm -rf "$new"

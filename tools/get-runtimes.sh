@@ -19,10 +19,8 @@ fetch() { # PACKAGE BUILD HASH
 	trap 'rm -rf "$tmp"' EXIT
 	echo "$1==$2 --hash=$3" >"$tmp/wanted"
 	echo "  DEPS     $1==$2 from pypi.org into build/runtimes"
-	if ! { /usr/bin/python3 -m venv "$tmp/venv" &&
-		"$tmp/venv/bin/pip" --disable-pip-version-check download --progress-bar off --no-deps \
-			--require-hashes --only-binary :all: -d "$tmp" -r "$tmp/wanted"; } \
-		</dev/null >"$tmp/log" 2>&1; then
+	if ! "$here/pip.sh" download --progress-bar off --no-deps --require-hashes \
+		--only-binary :all: -d "$tmp" -r "$tmp/wanted" </dev/null >"$tmp/log" 2>&1; then
 		echo "warn: $1==$2 cannot be had from PyPI: $(tail -n 1 "$tmp/log")" >&2
 		rm -rf "$tmp"
 		return 0

@@ -78,7 +78,14 @@ if [ -n "$lack" ]; then
 fi
 "$here/get-nvcc.sh"
 case $group in demo | hardware) ;; *) "$here/get-headers.sh" ;; esac
-[ "$group" != all ] || "$here/get-promtool.sh"
-[ "$group" != all ] || "$here/get-runtimes.sh"
-[ "$group" != all ] || "$here/get-clients.sh"
-[ "$group" != all ] || "$here/get-kubernetes.sh"
+[ "$group" = all ] || exit 0
+
+# Most of a fetch is waiting, so all of them wait at the same time.
+fetches=
+for what in promtool runtimes clients kubernetes; do
+	"$here/get-$what.sh" &
+	fetches="$fetches $!"
+done
+for pid in $fetches; do
+	wait "$pid"
+done
