@@ -93,11 +93,14 @@ static int note(const char *path, const char *text)
 	if (lock < 0)
 		return -errno;
 	f = fopen(fresh, "we");
-	if (!f)
+	if (!f) {
 		rc = -errno;
-	else if ((fputs(text, f) < 0) | (fclose(f) != 0))
-		rc = -EIO;
-	else if (rename(fresh, path))
+	} else {
+		rc = fputs(text, f) < 0 ? -EIO : 0;
+		if (fclose(f))
+			rc = -EIO;
+	}
+	if (!rc && rename(fresh, path))
 		rc = -errno;
 	close(lock);
 	return rc;

@@ -52,7 +52,7 @@ FUNC(cudaCheckOwn)
 #define VALUE(x) TEXT(x)
 #define BODY(name)							\
 	".globl " name "\n.type " name ", @function\n"			\
-	name ": mov $77, %eax\nret\n.skip " ROOM ", 0x90\n"
+	name ": mov $77, %eax\nret\n.if " ROOM "\n.skip " ROOM ", 0x90\n.endif\n"
 #define DEFINE(name, first, last)					\
 	".if " #first " <= " VALUE(VERSION) " && " #last " >= " VALUE(VERSION) "\n"	\
 	".ifndef leave_out_" #name "\n" BODY(#name) ".endif\n.endif\n"

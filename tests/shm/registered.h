@@ -26,7 +26,7 @@ static uint64_t counted;
 static int stop;
 
 /* Counts in the word beside the registered memory until `stop`. */
-static void *count(void *arg)
+static inline void *count(void *arg)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		*neighbour = *neighbour + 1;
