@@ -13,12 +13,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "populate.h"
 #include "window.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
-#endif
 
 struct line {
 	unsigned long start, end, offset, inode;

@@ -19,11 +19,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "populate.h"
 #include "shm.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 /* A registered range; [low, low + pages) are the whole pages around it. */
 struct range {

@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE	23	/* since Linux 5.14 */
-#endif
+#include "populate.h"
 
 #define HUGE	(2ull << 20)
 

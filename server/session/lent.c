@@ -25,9 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "populate.h"
 
 #ifndef UFFD_USER_MODE_ONLY	/* since Linux 5.11; any user may ask for it */
 #define UFFD_USER_MODE_ONLY 1

@@ -13,12 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "populate.h"
 #include "vm/memory.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ	22
-#define MADV_POPULATE_WRITE	23
-#endif
 
 #define PAGE	4096UL
 
