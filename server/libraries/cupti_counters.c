@@ -61,6 +61,13 @@ bool wh_count_given(const struct wh_counting *c, unsigned int i, enum wh_seal ki
 	return wh_seal_good(kind, c->image[i], *size);
 }
 
+uint8_t *wh_count_keep(const uint8_t *image, size_t size)
+{
+	uint8_t *copy = aligned_alloc(16, (size + WH_CUPTI_SEAL + 15) & ~(size_t)15);
+
+	return copy ? memcpy(copy, image, size) : NULL;
+}
+
 bool wh_count_context(const struct wh_counting *c, CUcontext *ctx)
 {
 	void *real;

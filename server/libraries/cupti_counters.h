@@ -42,6 +42,8 @@ CUptiResult wh_count_names(struct wh_counting *c, const char *const *name, size_
 bool wh_count_image(struct wh_counting *c, size_t size, uint8_t **image);
 /* Is it an image of that kind that this worker has made? Its size without the seal is in *size. */
 bool wh_count_given(const struct wh_counting *c, unsigned int i, enum wh_seal kind, size_t *size);
+/* Returns a copy of an image of `size` bytes, with room for its seal; NULL: no memory. */
+uint8_t *wh_count_keep(const uint8_t *image, size_t size);
 /* Finds a context of the client; 0 is NULL. */
 bool wh_count_context(const struct wh_counting *c, CUcontext *ctx);
 

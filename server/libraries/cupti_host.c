@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The host of CUPTI's profiler in the worker: which metrics a chip has, what has to be counted for
- * them, and what was counted. It needs no device, but the genuine library.
+ * them, and what was counted. It needs no device, but the genuine library. An object may keep what
+ * it was made of, so that is copied here, and lives as long as the object.
  */
 #include "cupti_counters.h"
 
@@ -9,22 +10,29 @@
 
 #define HOSTS	16u	/* at a time: each has tables of its chip */
 
+struct host {
+	CUpti_Profiler_Host_Object *real;
+	uint8_t *image;		/* of the counters that are available; NULL: none came */
+	char *chip;
+};
+
 static unsigned int hosts;
 
-static bool host_of(const struct wh_counting *c, CUpti_Profiler_Host_Object **host)
+static bool host_of(const struct wh_counting *c, CUpti_Profiler_Host_Object **real)
 {
-	*host = wh_handles_get(&c->s->handles, c->q->object, WH_H_CUPTI_HOST);
-	return *host;
+	const struct host *h = wh_handles_get(&c->s->handles, c->q->object, WH_H_CUPTI_HOST);
+
+	*real = h ? h->real : NULL;
+	return h;
 }
 
 /* Which counters the chip has is known by its name, or by an image of a device. */
-static bool chip_of(const struct wh_counting *c, uint8_t **image)
+static bool chip_of(const struct wh_counting *c, uint8_t **image, size_t *size)
 {
-	size_t size;
-
 	*image = c->image[0];
+	*size = 0;
 	return c->q->n[0] < CUPTI_PROFILER_TYPE_PROFILER_INVALID && (c->text || *image) &&
-	       (!*image || wh_count_given(c, 0, WH_SEAL_AVAILABILITY, &size));
+	       (!*image || wh_count_given(c, 0, WH_SEAL_AVAILABILITY, size));
 }
 
 static CUptiResult chips(struct wh_counting *c)
@@ -39,8 +47,9 @@ static CUptiResult most(struct wh_counting *c)
 {
 	WH_COUNT_PARAMS(CUpti_Profiler_Host_GetMaxNumHardwareMetricsPerPass_Params, p);
 	CUptiResult res;
+	size_t size;
 
-	if (!chip_of(c, &p.pCounterAvailabilityImage))
+	if (!chip_of(c, &p.pCounterAvailabilityImage, &size))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	p.profilerType = (CUpti_ProfilerType)c->q->n[0];
 	p.pChipName = c->text;
@@ -49,54 +58,95 @@ static CUptiResult most(struct wh_counting *c)
 	return res;
 }
 
-/* Ends an object for which there is no handle. */
-static CUptiResult end(struct wh_counting *c, CUpti_Profiler_Host_Object *host)
+static void release(struct host *h)
+{
+	free(h->image);
+	free(h->chip);
+	free(h);
+}
+
+/* Returns an object with copies of what it is made of, but without the library's; or NULL. */
+static struct host *host_from(const struct wh_counting *c, const uint8_t *image, size_t size)
+{
+	struct host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->image = image ? wh_count_keep(image, size) : NULL;
+	h->chip = c->text ? strdup(c->text) : NULL;
+	if (!h->image == !image && !h->chip == !c->text)
+		return h;
+	release(h);
+	return NULL;
+}
+
+/* Ends the library's object. Only then may the copies end. */
+static CUptiResult end(struct wh_counting *c, CUpti_Profiler_Host_Object *real)
 {
 	WH_COUNT_PARAMS(CUpti_Profiler_Host_Deinitialize_Params, p);
 	CUptiResult res;
 
-	p.pHostObject = host;
+	p.pHostObject = real;
 	res = WH_COUNT(c, cuptiProfilerHostDeinitialize, &p);
 	if (res == CUPTI_SUCCESS)
 		hosts--;
 	return res;
 }
 
-static CUptiResult host_make(struct wh_counting *c)
+static CUptiResult make(struct wh_counting *c, struct host *h)
 {
 	WH_COUNT_PARAMS(CUpti_Profiler_Host_Initialize_Params, p);
-	uint8_t *image;
 	CUptiResult res;
 
-	if (!chip_of(c, &image))
+	p.pCounterAvailabilityImage = h->image;
+	p.profilerType = (CUpti_ProfilerType)c->q->n[0];
+	p.pChipName = h->chip;
+	res = WH_COUNT(c, cuptiProfilerHostInitialize, &p);
+	h->real = p.pHostObject;
+	return res;
+}
+
+static CUptiResult host_make(struct wh_counting *c)
+{
+	CUptiResult res;
+	struct host *h;
+	uint8_t *image;
+	size_t size;
+
+	if (!chip_of(c, &image, &size))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (hosts == HOSTS)
 		return CUPTI_ERROR_MAX_LIMIT_REACHED;
-	p.pCounterAvailabilityImage = image;
-	p.profilerType = (CUpti_ProfilerType)c->q->n[0];
-	p.pChipName = c->text;
-	res = WH_COUNT(c, cuptiProfilerHostInitialize, &p);
-	if (res != CUPTI_SUCCESS)
+	h = host_from(c, image, size);
+	if (!h)
+		return CUPTI_ERROR_OUT_OF_MEMORY;
+	res = make(c, h);
+	if (res != CUPTI_SUCCESS) {
+		release(h);
 		return res;
+	}
 	hosts++;
-	c->r->object = wh_handles_new(&c->s->handles, p.pHostObject, WH_H_CUPTI_HOST, 0);
+	c->r->object = wh_handles_new(&c->s->handles, h, WH_H_CUPTI_HOST, 0);
 	if (c->r->object)
 		return CUPTI_SUCCESS;
-	end(c, p.pHostObject);
+	if (end(c, h->real) == CUPTI_SUCCESS)
+		release(h);
 	return CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
 static CUptiResult host_end(struct wh_counting *c)
 {
-	CUpti_Profiler_Host_Object *host;
+	struct host *h = wh_handles_get(&c->s->handles, c->q->object, WH_H_CUPTI_HOST);
 	CUptiResult res;
 
-	if (!host_of(c, &host))
+	if (!h)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	res = end(c, host);
-	if (res == CUPTI_SUCCESS)
-		wh_handles_drop(&c->s->handles, c->q->object);
-	return res;
+	res = end(c, h->real);
+	if (res != CUPTI_SUCCESS)
+		return res;
+	wh_handles_drop(&c->s->handles, c->q->object);
+	release(h);
+	return CUPTI_SUCCESS;
 }
 
 static CUptiResult base(struct wh_counting *c)

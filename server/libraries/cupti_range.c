@@ -173,13 +173,6 @@ static CUptiResult check_config(const struct wh_counting *c)
 	       CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-static uint8_t *copy_of(const uint8_t *image, size_t size)
-{
-	uint8_t *copy = aligned_alloc(16, (size + WH_CUPTI_SEAL + 15) & ~(size_t)15);
-
-	return copy ? memcpy(copy, image, size) : NULL;
-}
-
 /* Only once the library uses the new images may the old ones end. */
 static void keep(struct range *r, uint8_t *config, uint8_t *data, size_t data_size)
 {
@@ -194,8 +187,8 @@ static CUptiResult configure(struct wh_counting *c, struct range *r, size_t conf
 			     size_t data_size)
 {
 	WH_COUNT_PARAMS(CUpti_RangeProfiler_SetConfig_Params, p);
-	uint8_t *config = copy_of(c->image[0], config_size);
-	uint8_t *data = copy_of(c->image[1], data_size);
+	uint8_t *config = wh_count_keep(c->image[0], config_size);
+	uint8_t *data = wh_count_keep(c->image[1], data_size);
 	CUptiResult res = CUPTI_ERROR_OUT_OF_MEMORY;
 
 	p.pRangeProfilerObject = r->real;

@@ -29,7 +29,7 @@ static CUcontext ctx;
 static CUfunction function;
 static CUpti_Profiler_Host_Object *host;
 static CUpti_RangeProfiler_Object *range;
-static uint8_t *config, *data;
+static uint8_t *config, *data, available[256];
 static size_t config_size, data_size;
 
 static void prepare(void)
@@ -89,7 +89,7 @@ static void test_availability(void)
 {
 	PARAMS(CUpti_Profiler_Host_GetMaxNumHardwareMetricsPerPass_Params, m);
 	PARAMS(CUpti_Profiler_GetCounterAvailability_Params, a);
-	uint8_t image[256] = { 0 };
+	uint8_t *image = available;
 
 	a.ctx = ctx;
 	ok(cuptiProfilerGetCounterAvailability(&a) == 0 && a.counterAvailabilityImageSize >= 10,
@@ -107,6 +107,7 @@ static void test_availability(void)
 	image[3] ^= 1;
 	ok_eq(cuptiProfilerHostGetMaxNumHardwareMetricsPerPass(&m), CUPTI_ERROR_INVALID_PARAMETER,
 	      "changed_it_is_refused");
+	image[3] ^= 1;
 }
 
 static void test_host(void)
@@ -124,6 +125,7 @@ static void test_host(void)
 	ok_eq(cuptiProfilerHostInitialize(&init), CUPTI_ERROR_INVALID_CHIP_NAME,
 	      "unknown_chip_is_the_librarys_error");
 	init.pChipName = "FAKE100";
+	init.pCounterAvailabilityImage = available;
 	ok_eq(cuptiProfilerHostInitialize(&init), 0, "host_is_made");
 	host = init.pHostObject;
 	base.pHostObject = sub.pHostObject = p.pHostObject = host;
@@ -139,7 +141,8 @@ static void test_host(void)
 	   "an_empty_list_is_one");
 	sub.pMetricName = wanted[0];
 	ok(cuptiProfilerHostGetSubMetrics(&sub) == 0 && sub.numOfSubmetrics == 2 &&
-	   !strcmp(sub.ppSubMetrics[1], ".avg"), "metric_has_submetrics");
+	   !strcmp(sub.ppSubMetrics[1], ".avg"),
+	   "metric_has_submetrics_on_the_chip_of_which_the_host_was_made");
 	p.pMetricName = wanted[0];
 	ok(cuptiProfilerHostGetMetricProperties(&p) == 0 && !strcmp(p.pHwUnit, "softgpu") &&
 	   !strcmp(p.pDescription, "what is counted") && !*p.pDimUnit &&

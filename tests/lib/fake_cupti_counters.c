@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The counters of the fake CUPTI: kernels of softgpu, and their threads. As the genuine library, it
- * believes its images, and keeps the addresses of those that it was configured with.
+ * believes its images, and keeps the addresses of those that it was configured with or made of.
  */
 #include "fake_cupti.h"
 
@@ -21,6 +21,8 @@ struct CUpti_Profiler_Host_Object {
 	size_t n;
 	size_t lists;		/* how often it has told its metrics */
 	unsigned int metric[16];
+	const uint8_t *available;	/* what it was made of */
+	const char *chip;
 };
 
 struct config {
@@ -152,6 +154,8 @@ CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p
 	    strcmp((const char *)p->pCounterAvailabilityImage, "available"))
 		abort();
 	p->pHostObject = calloc(1, sizeof(*p->pHostObject));
+	p->pHostObject->available = p->pCounterAvailabilityImage;
+	p->pHostObject->chip = p->pChipName;
 	return CUPTI_SUCCESS;
 }
 
@@ -192,6 +196,12 @@ CUptiResult cuptiProfilerHostGetSubMetrics(CUpti_Profiler_Host_GetSubMetrics_Par
 {
 	static const char *subs[] = { ".sum", ".avg" };
 
+	const CUpti_Profiler_Host_Object *o = p->pHostObject;
+
+	if (strcmp(o->chip, "FAKE100"))
+		return CUPTI_ERROR_INVALID_CHIP_NAME;
+	if (o->available && strcmp((const char *)o->available, "available"))
+		return CUPTI_ERROR_INVALID_OPERATION;
 	p->numOfSubmetrics = 2;
 	p->ppSubMetrics = subs;
 	return strncmp(p->pMetricName, "fake__", 6) ? CUPTI_ERROR_INVALID_METRIC_NAME :
