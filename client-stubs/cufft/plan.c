@@ -263,6 +263,11 @@ cufftResult cufftSetWorkArea(cufftHandle plan, void *workArea)
 
 	if (!p)
 		return CUFFT_INVALID_PLAN;
+	/* Each GPU has an area of its own: cufftXtSetWorkArea() takes them. */
+	if (p->gpus > 1) {
+		wh_refuse("cufftSetWorkArea on several GPUs");
+		return CUFFT_NOT_SUPPORTED;
+	}
 	p->o.own_area = 1;
 	p->o.work_area = (uintptr_t)workArea;
 	return CUFFT_SUCCESS;

@@ -22,6 +22,10 @@ static cufftResult tell_area(struct wh_session *s, const struct wh_cufft_functio
 {
 	cufftResult res;
 
+	/* Each GPU has an area of its own: one address would be taken for all of them. */
+	if (p->gpus > 1)
+		return (cufftResult)wh_library_missing(s, "cufftSetWorkArea on several GPUs",
+						       CUFFT_NOT_SUPPORTED);
 	if (o->work_area && wh_reach(s, o->work_area, p->work[0] ? p->work[0] : 1) != CUDA_SUCCESS)
 		return CUFFT_INVALID_VALUE;
 	res = l->cufftSetWorkArea(p->real, (void *)o->work_area);

@@ -62,7 +62,7 @@ static void test_areas(void)
 {
 	CUdeviceptr room = device(NULL, 2 * FAKE_AREA(N));
 	void *area[2] = { (void *)room, (void *)(room + FAKE_AREA(N) - 1) };
-	size_t size = 5;
+	size_t size = 5, sizes[2];
 
 	ok_eq(cufftXtSetWorkArea(p, area), 0, "each_gpu_gets_a_work_area");
 	told("areas 1 1", "from_the_array");
@@ -72,6 +72,8 @@ static void test_areas(void)
 	area[1] = (void *)told;
 	ok_eq(cufftXtSetWorkArea(p, area), CUFFT_INVALID_VALUE, "and_be_no_memory_of_a_process");
 	told("", "or_the_library_does_not_hear_of_them");
+	ok(cufftSetWorkArea(p, (void *)room) == CUFFT_NOT_SUPPORTED && !cufftGetSize(p, sizes) &&
+	   !*news(), "one_area_for_all_gpus_is_not_supported");
 	ok_eq(cufftXtSetWorkAreaPolicy(p, CUFFT_WORKAREA_USER, &size), CUFFT_NOT_SUPPORTED,
 	      "limits_of_areas_are_not_supported");
 	cuMemFree(room);
@@ -169,6 +171,15 @@ static void test_refusals(void)
 	   cufftXtMemcpy(q, back, gaps, CUFFT_COPY_DEVICE_TO_HOST) == CUFFT_NOT_SUPPORTED,
 	   "a_layout_with_gaps_is_not_copied_to_host_memory");
 	cufftXtFree(gaps);
+	cufftDestroy(q);
+	cufftCreate(&q);
+	cufftSetWorkArea(q, (void *)0x1000);
+	cufftXtSetGPUs(q, 2, two);
+	cufftMakePlan1d(q, N, CUFFT_C2C, 1, size);
+	news();
+	ok_eq(cufftXtMalloc(q, &gaps, CUFFT_XT_FORMAT_INPLACE), CUFFT_NOT_SUPPORTED,
+	      "an_area_that_a_plan_had_before_its_gpus_is_not_theirs");
+	told("", "and_the_library_does_not_hear_of_it");
 	cufftDestroy(q);
 	cufftCreate(&q);
 	cufftXtSetCallback(q, &routine, CUFFT_CB_LD_COMPLEX, &info);
