@@ -11,8 +11,7 @@ export tmp here build FAKE_RUN="$tmp/run" FAKE_LOG="$tmp/log" FAKE_ATTACHED="$tm
 OLD=5 NEW=1 CLIENT=2
 says() { grep -q -e "$1" "$tmp/said"; }
 
-# vm ID ROLE PID notes a VM whose VMM is this process.
-vm() { echo "$2 $3 $(sed 's/.*) //' "/proc/$3/stat" | cut -d' ' -f20) vm$1" >"$tmp/run/$1"; }
+vm() { note_vm "$1" "$2" "$3" "vm$1"; }
 sleeper() {
 	sleep 1000 &
 	pids="$pids $!"
@@ -29,9 +28,7 @@ exec sleep 1000
 END
 chmod +x "$tmp/worker"
 mkdir "$tmp/run"
-"$here/port.py" "$tmp/run/$NEW.control" "$tmp/port" &
-pids="$pids $!"
-await test -e "$tmp/port"
+port_of $NEW
 FAKE_WINDOWS=2 "$here/fake_supervisor" --device /dev/null --worker "$tmp/worker" --backend b --cpus 3 \
 	--nvml none --tenants "$tmp/t" --channel "$tmp/port" 2>"$tmp/err" &
 pids="$pids $!"

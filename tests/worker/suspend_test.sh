@@ -42,13 +42,7 @@ exec "$here/played_worker" "$@" --device "$tmp/device.$window" --heap 1M --stack
 END
 chmod +x "$tmp/worker"
 
-# The VM of this number: its port, QEMU's socket, and this shell in QEMU's place.
-mkdir "$tmp/run"
-started=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)
-echo "1 $$ $started gpu0" >"$tmp/run/1"
-"$here/port.py" "$tmp/run/1.control" "$tmp/port" &
-pids="$pids $!"
-await test -e "$tmp/port"
+server_vm 1 gpu0
 cpu=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
 start() {
 	rm -f "$tmp"/client.*.out
@@ -179,7 +173,7 @@ for p in $all; do ! kill -0 "$p" 2>/dev/null || left="$left $p"; done
 is the_end_of_the_supervisor_ends_all "$left" ""
 
 # A VM that was taken over.
-echo "1 $$ $started gpu1" >"$tmp/run/2"
+note_vm 2 1 $$ gpu1
 for kind in short failed; do
 	"$here/hostile_vm.py" "$tmp/run/2.control" $kind &
 	pids="$pids $!"

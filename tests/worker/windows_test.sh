@@ -30,13 +30,7 @@ chmod +x "$tmp/worker"
 worker() { sed -n "/--window $1 /s/ .*//p" "$tmp/started" | tail -n 1; }
 has_worker() { [ -n "$(worker "$1")" ] && [ "$(worker "$1")" != "${2:-}" ]; }
 
-# These make the VM of this number: its port, QEMU's socket, and this shell in QEMU's place.
-mkdir "$tmp/run"
-started=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)
-echo "1 $$ $started gpu0" >"$tmp/run/1"
-"$here/port.py" "$tmp/run/1.control" "$tmp/port" &
-pids="$pids $!"
-await test -e "$tmp/port"
+server_vm 1 gpu0
 start() { # WINDOWS OPTION...
 	windows=$1
 	shift
@@ -243,7 +237,7 @@ kill -TERM $sup
 kill -CONT $sup
 wait $sup
 wrong=
-echo "1 $$ $started gpu1" >"$tmp/run/2"
+note_vm 2 1 $$ gpu1
 for kind in noise large short breaks_off windows workers; do
 	"$here/hostile_vm.py" "$tmp/run/2.control" $kind &
 	hostile=$!
