@@ -231,7 +231,7 @@ void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes)
 {
 	char err[PATH_MAX + 100];
 
-	if (i->group[0] && !wh_cgroup_memory(i->group, bytes, err, sizeof(err)))
+	if (i->group[0] && !wh_cgroup_memory(i->group, bytes, NULL, err, sizeof(err)))
 		wh_say("warn", "%s", err);
 }
 

@@ -426,10 +426,13 @@ int wh_cgroup_enter(const char *name)
 	return 0;
 }
 
-bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_size)
+bool wh_cgroup_memory(const char *name, uint64_t bytes, bool *waits, char *err, size_t err_size)
 {
 	char dir[PATH_MAX], text[32], now[32];
+	bool unused;
 
+	waits = waits ? waits : &unused;
+	*waits = false;
 	if (!dir_of(MEMORY, name, dir))
 		return true;
 	snprintf(text, sizeof(text), "%" PRIu64, bytes);
@@ -439,11 +442,13 @@ bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_si
 	 * A limit below the current use has to wait, as all limits do here: version 1 refuses if it
 	 * cannot reclaim enough, and version 2 would kill.
 	 */
-	if (bytes && tree[MEMORY].v2 && wh_cgroup_get(dir, "memory.current", now, sizeof(now)) &&
-	    strtoull(now, NULL, 10) > bytes)
+	*waits = bytes && tree[MEMORY].v2 &&
+		 wh_cgroup_get(dir, "memory.current", now, sizeof(now)) &&
+		 strtoull(now, NULL, 10) > bytes;
+	if (*waits || !put(dir, tree[MEMORY].v2 ? "memory.max" : "memory.limit_in_bytes", text))
 		return true;
-	if (!put(dir, tree[MEMORY].v2 ? "memory.max" : "memory.limit_in_bytes", text) ||
-	    errno == EBUSY)
+	*waits = errno == EBUSY;
+	if (*waits)
 		return true;
 	snprintf(err, err_size, "%s: a limit of %s bytes: %s", dir, text, strerror(errno));
 	return false;

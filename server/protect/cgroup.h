@@ -43,9 +43,10 @@ int wh_cgroup_folder(const char *name);
 /* Call this in a child: 0, or -1 with errno. */
 int wh_cgroup_enter(const char *name);
 /*
- * Sets the bytes of memory; 0: no limit. A limit below the current use waits. False: err says why.
+ * Sets the bytes of memory; 0: no limit. A limit below the current use is not set, and *waits (or
+ * NULL) says so: it can be set when less is in use. False: err says why.
  */
-bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_size);
+bool wh_cgroup_memory(const char *name, uint64_t bytes, bool *waits, char *err, size_t err_size);
 /*
  * Returns the bytes that are charged to it and are in no process or file any more, but in pipes and
  * sockets of anybody (cgroup_memory.c); 0 also if that is not known. A little is not noticed: 512

@@ -57,15 +57,19 @@ static const char *name_of(unsigned int n)
 int wh_worker_group_open(unsigned int n, char *err, size_t err_size)
 {
 	if (!groups.on || (wh_cgroup_open(name_of(n), err, err_size) &&
-			   wh_cgroup_memory(name_of(n), groups.memory, err, err_size)))
+			   wh_cgroup_memory(name_of(n), groups.memory, NULL, err, err_size)))
 		return 0;
 	return -1;
 }
 
 int wh_worker_group_more(unsigned int n, uint64_t bytes, char *err, size_t err_size)
 {
-	return !groups.on || wh_cgroup_memory(name_of(n), groups.memory + bytes, err, err_size) ?
-	       0 : -1;
+	bool waits = false;
+
+	if (groups.on &&
+	    !wh_cgroup_memory(name_of(n), groups.memory + bytes, &waits, err, err_size))
+		return -1;
+	return waits;
 }
 
 int wh_worker_group_enter(unsigned int n)

@@ -18,7 +18,10 @@ int wh_worker_groups_start(unsigned int workers, uint64_t memory, char *text, si
 void wh_worker_groups_stop(void);
 /* Call this before worker @n is forked; 0, or -1 with one line in err. */
 int wh_worker_group_open(unsigned int n, char *err, size_t err_size);
-/* Worker @n may take so many bytes beyond its part; 0: no more. 0, or -1 with one line in err. */
+/*
+ * Worker @n may take so many bytes beyond its part; 0: no more. 1: it has more than that now, so
+ * its bound is as before; else 0, or -1 with one line in err.
+ */
 int wh_worker_group_more(unsigned int n, uint64_t bytes, char *err, size_t err_size);
 /* Call this in the child that becomes the worker; 0, or -1 with errno. */
 int wh_worker_group_enter(unsigned int n);

@@ -343,9 +343,15 @@ static void serve_host(void)
 		wh_judge_wanted();
 }
 
-static int sooner(int64_t a, int64_t b)
+static int64_t sooner(int64_t a, int64_t b)
 {
-	return (int)(a < 0 || (b >= 0 && b < a) ? b : a);
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* Does what is due. Returns the milliseconds until the next of it; -1: there is none. */
+static int due(void)
+{
+	return (int)sooner(start_due(), sooner(wh_judge_due(), wh_suspends_due()));
 }
 
 static void supervise(int channel)
@@ -361,7 +367,7 @@ static void supervise(int channel)
 	do {
 		fds[2].fd = wh_judge_fd();
 		fds[3].fd = wh_suspends_fd();
-		if (poll(fds, 4, sooner(start_due(), wh_judge_due())) < 1)
+		if (poll(fds, 4, due()) < 1)
 			continue;
 		if (fds[1].revents)
 			serve_host();

@@ -7,7 +7,8 @@
  * memory and some without, so another one brings all of them back.
  *
  * What leaves the devices is in the workers' memory of this VM meanwhile. So it is looked first
- * whether the VM has it, and each worker's cgroup has so much more until its window runs again.
+ * whether the VM has it, and each worker's cgroup has so much more until its window runs again. A
+ * worker that has more than its part even then keeps it until it has less: that is looked for.
  * What a worker has charged is its own word: who says less than it has dies alone, in its cgroup.
  */
 #define _GNU_SOURCE
@@ -25,25 +26,29 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
+#include "tenant/clock.h"
 #include "tenant/file.h"
 #include "vm/groups.h"
 #include "vm/windows.h"
 
 #define MIB	1048576
 #define MOST_WAIT_MS	86400000u
+#define LOOK_MS		1000	/* between looks whether a bound can be lowered */
 
 struct suspended {
 	enum wh_suspension state;
 	uint32_t number;	/* counts the suspensions */
 	pid_t pid;		/* of the process that asks; 0: there is none */
 	int result;		/* its pipe, while pid is not 0 */
-	uint64_t more[WH_WINDOW_WORKERS];	/* bytes that its cgroup has beyond its part */
+	uint64_t more[WH_WINDOW_WORKERS];	/* bytes that are to come from its devices */
+	bool raised[WH_WINDOW_WORKERS];		/* its cgroup has more than its part */
 	struct wh_channel_suspended told;
 };
 
 static struct suspended windows[WH_WINDOWS];
 static struct wh_suspend_options opt;
 static int events = -1;
+static int64_t look_at;	/* when bounds are looked at; 0: none has to be lowered */
 
 void wh_suspends_start(const struct wh_suspend_options *o)
 {
@@ -121,26 +126,54 @@ static bool make_room(const struct wh_window_view *w, char *err, size_t err_size
 			 all / MIB, free_bytes / MIB);
 		return false;
 	}
-	for (i = 0; i < WH_WINDOW_WORKERS; i++)
-		if (more[i] && wh_worker_group_more(w->window * opt.parts + i, more[i], err,
-						    err_size))
+	for (i = 0; i < WH_WINDOW_WORKERS; i++) {
+		if (!more[i])
+			continue;
+		of(w)->raised[i] = true;
+		if (wh_worker_group_more(w->window * opt.parts + i, more[i], err, err_size) < 0)
 			return false;
+	}
 	return true;
 }
 
-/* A cgroup has its part again, whatever the worker uses beyond it just now. */
+/* Has a worker's cgroup its part again? Not before the worker has no more than that. */
+static bool is_lowered(const struct wh_window_view *w, unsigned int i)
+{
+	char err[300];
+	int rc = wh_worker_group_more(w->window * opt.parts + i, 0, err, sizeof(err));
+
+	if (rc < 0)
+		opt.say("warn", "%s: %s", w->name, err);
+	return rc <= 0;
+}
+
 static void end_room(const struct wh_window_view *w)
 {
-	uint64_t *more = of(w)->more;
-	char err[300];
+	struct suspended *s = of(w);
 	unsigned int i;
 
 	for (i = 0; i < WH_WINDOW_WORKERS; i++) {
-		if (more[i] && w->pid[i] &&
-		    wh_worker_group_more(w->window * opt.parts + i, 0, err, sizeof(err)))
-			opt.say("warn", "%s: %s", w->name, err);
-		more[i] = 0;
+		s->more[i] = 0;
+		/* The cgroup of one that has ended has ended, too. */
+		s->raised[i] = s->raised[i] && w->pid[i] && !is_lowered(w, i);
+		if (s->raised[i])
+			look_at = wh_now_ms() + LOOK_MS;
 	}
+}
+
+int64_t wh_suspends_due(void)
+{
+	int64_t now = wh_now_ms();
+	struct wh_window_view w;
+	unsigned int i;
+
+	if (look_at && now >= look_at) {
+		look_at = 0;
+		for (i = 0; wh_window_at(i, &w); i++)
+			if (of(&w)->state == WH_RUNS)
+				end_room(&w);
+	}
+	return look_at ? look_at - now : -1;
 }
 
 /* --- The process that asks the driver ------------------------------------------------- */

@@ -27,6 +27,11 @@ struct wh_suspend_options {
 void wh_suspends_start(const struct wh_suspend_options *o);
 /* Returns a descriptor that can be read when wh_suspends_read() has something to do; -1: never. */
 int wh_suspends_fd(void);
+/*
+ * Lowers bounds of memory that could not be lowered before. Returns the milliseconds until the next
+ * look; -1: there is none.
+ */
+int64_t wh_suspends_due(void);
 /* Begins what the host asks for. False with one line in err. */
 bool wh_suspend_window(const struct wh_channel_suspend *r, char *err, size_t err_size);
 /* How it stands with a window; false with one line in err. */

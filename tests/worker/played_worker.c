@@ -7,6 +7,8 @@
  *
  *      check       reads back what it has on the device
  *      claim N     adds N to the bytes that its worker's account says it has there
+ *      fill N      takes N bytes of the VM's memory
+ *      empty       gives them back
  *      stuck       stands still in the middle of a call until the next word
  *      end         ends, and the worker with it
  *
@@ -21,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -198,12 +201,35 @@ static void claim(long long bytes)
 	write_line("claims");
 }
 
+static struct {
+	void *at;
+	size_t size;
+} filled;
+
+static void fill(size_t size)
+{
+	filled.at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	filled.size = size;
+	write_line(filled.at == MAP_FAILED ? "no memory" : "filled");
+}
+
+static void empty(void)
+{
+	munmap(filled.at, filled.size);
+	write_line("emptied");
+}
+
 static void obey(const char *word)
 {
 	if (!strcmp(word, "check"))
 		check();
 	else if (!strncmp(word, "claim ", 6))
 		claim(strtoll(word + 6, NULL, 0));
+	else if (!strncmp(word, "fill ", 5))
+		fill(strtoull(word + 5, NULL, 0));
+	else if (!strcmp(word, "empty"))
+		empty();
 	else if (!strcmp(word, "stuck"))
 		be_stuck();
 }

@@ -13,7 +13,7 @@ export tmp here build FAKE_RUN="$tmp/run" WORMHOLE_DIR="$tmp/nothing" FAKE_CLIEN
 	WORMHOLE_SOFTGPU_MEM=64M FAKE_MEMORY=$((1 << 60))
 says() { grep -q -e "$1" "$tmp/err"; }
 
-points=46
+points=50
 if [ "$(id -u)" != 0 ]; then
 	plan $points
 	while [ "$tap_run" -lt $points ]; do
@@ -44,11 +44,11 @@ chmod +x "$tmp/worker"
 
 server_vm 1 gpu0
 cpu=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
-start() {
+start() { # OPTION...
 	rm -f "$tmp"/client.*.out
 	FAKE_WINDOWS=2 "$here/fake_supervisor" --device /dev/null --worker "$tmp/worker" --nvml none \
 		--backend "$build/softgpu/libcuda.so.1" --cpus "$cpu" --tenants "$tmp/t" --channel "$tmp/port" \
-		2>"$tmp/err" &
+		"$@" 2>"$tmp/err" &
 	sup=$!
 	pids="$pids $sup"
 	await answered 0 ready && await answered 1 ready
@@ -171,6 +171,37 @@ wait $sup
 left=
 for p in $all; do ! kill -0 "$p" 2>/dev/null || left="$left $p"; done
 is the_end_of_the_supervisor_ends_all "$left" ""
+
+# Each worker has a part of the VM's memory, and more while what it has is not on a device.
+part=$((256 << 20))
+start --memory $part
+group=$(sed -n 's/^info: each worker has [0-9]* MiB of memory, by cgroup //p' "$tmp/err")
+of_group() { cat "$group/t-worker0/$1" 2>/dev/null || cat "$group/t-worker0/$2"; } # FILE FILE-OF-VERSION-1
+bound() { of_group memory.max memory.limit_in_bytes; }
+used() { of_group memory.current memory.usage_in_bytes; }
+claims() { [ "$(said 0 | grep -o claims | wc -l)" = "$1" ]; } # so often
+bound_is() { [ "$(bound)" = "$1" ]; }
+if [ -n "$group" ]; then
+	word 0 "claim $((48 << 20))"
+	await claims 1
+	suspend 0
+	ok its_part_of_the_memory_is_larger_while_it_is_suspended [ "$(bound)" -ge $((part + (48 << 20))) ]
+	word 0 "claim -$((48 << 20))"
+	await claims 2
+	more=$(bound)
+	word 0 "fill $((part + (24 << 20) - $(used)))"
+	ok its_worker_may_fill_it await answered 0 filled
+	is resumed_it_keeps_what_it_has "$(resume 0) $(state 0) $(bound)" " running $more"
+	word 0 empty
+	ok and_has_its_part_again_once_it_uses_no_more await bound_is $part
+else
+	for p in its_part_of_the_memory_is_larger_while_it_is_suspended its_worker_may_fill_it resumed_it_keeps_what_it_has \
+		 and_has_its_part_again_once_it_uses_no_more; do
+		skip $p "no cgroup is writable"
+	done
+fi
+kill -TERM $sup
+wait $sup
 
 # A VM that was taken over.
 note_vm 2 1 $$ gpu1
