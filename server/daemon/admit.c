@@ -60,7 +60,6 @@ int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg)
 	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (conn >= 0) {
 		turn_away(conn, arg);
-		close(conn);
 	} else {
 		/*
 		 * The limit was lowered below the number of open descriptors. The client waits on.

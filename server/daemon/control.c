@@ -603,6 +603,7 @@ static void turn_away(int conn, void *arg)
 
 	(void)arg;
 	answer(&c, failure(WH_NO_DESCRIPTOR));
+	close(conn);
 }
 
 /* A client that may ask is told why it cannot. */

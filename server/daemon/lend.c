@@ -259,11 +259,9 @@ void wh_lend_close(struct tenant_worker *w)
 	w->lends = 0;
 }
 
-/* Nothing comes any more: what came is not for the server to close (starts.c). */
 static bool refuse(int conn, enum wh_shm_lent why)
 {
 	tell(conn, NULL, why);
-	shutdown(conn, SHUT_RD);
 	return true;
 }
 
@@ -296,13 +294,14 @@ static struct tenant_worker *worker_of(struct wh_tenant *t, pid_t client, enum w
 	return found && !found->lender ? found : NULL;
 }
 
-bool wh_lend_on_client(struct wh_tenant *t, int conn)
+bool wh_lend_on_client(struct wh_tenant *t, int conn, bool *has)
 {
 	struct ucred who = wh_peer(conn);
 	enum wh_shm_lent why;
 	struct tenant_worker *w;
 	pid_t pid;
 
+	*has = false;
 	if (!lends(conn))
 		return false;
 	w = worker_of(t, who.pid, &why);
@@ -318,6 +317,7 @@ bool wh_lend_on_client(struct wh_tenant *t, int conn)
 		return refuse(conn, WH_SHM_LENT_NOBODY);
 	}
 	w->lender = pid;
+	*has = true;
 	return true;
 }
 

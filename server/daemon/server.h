@@ -158,11 +158,20 @@ bool wh_admit(struct wh_starts *s);
 void wh_accept_start(void);
 /*
  * Accepts the next connection; -1: there is none. If no descriptor is left, the connection is given
- * to turn_away(), which should send WH_NO_DESCRIPTOR, and is closed.
+ * to turn_away(), which should send WH_NO_DESCRIPTOR and close it.
  */
 int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg);
 /* Who has connected; nobody (user -1, process 0) if the kernel does not say. */
 struct ucred wh_peer(int conn);
+
+/* --- hang_up.c ------------------------------------------------------------------ */
+
+/* May the next connection of a client be accepted? False: one before it has not ended yet. */
+bool wh_hang_up_is_free(void);
+/* Ends a connection of a client's that no process has but this one. It never waits. */
+void wh_hang_up(int conn);
+/* Ends a listener, and with it all connections that it has not accepted. */
+void wh_hang_up_all(int listener);
 
 /* --- loop.c ------------------------------------------------------------------- */
 

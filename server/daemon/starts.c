@@ -7,12 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/monitor.h"
@@ -41,7 +41,6 @@ static void tell(int conn, int status, const char *why)
 static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
 {
 	tell(conn, status, why);
-	shutdown(conn, SHUT_RD);	/* nothing comes any more (hang_up()) */
 	wh_say_of(t->name, "warn", "tenant %s: no worker for a client: %s", t->name, why);
 }
 
@@ -243,7 +242,8 @@ static bool make_given(struct wh_tenant *t, int account, int conn, struct given 
 	return false;
 }
 
-static void start_worker(struct wh_tenant *t, int conn)
+/* True: a worker has the connection. False: the client was told why there is none. */
+static bool start_worker(struct wh_tenant *t, int conn)
 {
 	struct ucred client = wh_peer(conn);
 	int account = may_start(t, conn);
@@ -251,7 +251,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	pid_t pid;
 
 	if (account < 0 || !make_given(t, account, conn, &g))
-		return;
+		return false;
 	wh_tenant_account_open(t->file.usage, account);
 	wh_tenant_account_client(t->file.usage, account, client.pid, client.uid);
 	pid = wh_isolation_fork(&t->isolation);
@@ -264,7 +264,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 		close(g.started[0]);
 		wh_lend_close(&t->worker[account]);
 		wh_parts_look(t);
-		return;
+		return false;
 	}
 	wh_tenant_account_own(t->file.usage, account, pid, client.pid);
 	t->worker[account].pid = pid;
@@ -274,69 +274,32 @@ static void start_worker(struct wh_tenant *t, int conn)
 	wh_monitor_changed();
 	wh_start_under_way(t, account, g.started[0]);
 	wh_parts_bound(t);
+	return true;
 }
 
 static void turn_away(int conn, void *arg)
 {
 	refuse(arg, conn, WH_EBUSY, WH_NO_DESCRIPTOR);
-}
-
-/* Was the connection refused? Then nothing comes, and no process has it but this one. */
-static bool is_refused(int conn)
-{
-	struct pollfd p = { .fd = conn, .events = POLLRDHUP };
-
-	return poll(&p, 1, 0) > 0 && p.revents & POLLRDHUP;
-}
-
-/* Is a message of the client's unread, also an empty one? Each comes with who has sent it. */
-static bool is_unread(int conn)
-{
-	union {
-		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(struct ucred))];
-	} ctl;
-	struct msghdr m = { .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
-	const int on = 1;
-
-	return setsockopt(conn, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ||
-	       (recvmsg(conn, &m, MSG_PEEK | MSG_DONTWAIT) >= 0 && m.msg_controllen);
-}
-
-/*
- * A message that nobody has read may bring descriptors, and the last one to close a connection
- * closes them, too. That may wait for the client: for a socket that lingers, or a lock on a file
- * system that it serves. So a process of its own is the last one. It waits for no socket as it
- * ends.
- */
-static void hang_up(int conn)
-{
-	int closed[2];
-	char none;
-
-	if (is_refused(conn) && is_unread(conn) && !pipe2(closed, O_CLOEXEC)) {
-		if (!fork()) {
-			dup2(conn, 0);
-			dup2(closed[0], 1);
-			wh_close_others(-1);
-			/* It ends when the server has closed both. */
-			_exit(read(1, &none, 1) < 0);
-		}
-		close(conn);
-		close(closed[0]);
-		close(closed[1]);
-		return;
-	}
-	close(conn);
+	wh_hang_up(conn);
 }
 
 void wh_start_on_client(int fd, void *arg)
 {
-	int conn = wh_accept(fd, turn_away, arg);
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	bool has = false;	/* a process of its own has the connection */
+	int conn;
 
+	if (!wh_hang_up_is_free()) {
+		nanosleep(&pause, NULL);
+		return;
+	}
+	conn = wh_accept(fd, turn_away, arg);
 	if (conn < 0)
 		return;
-	if (!wh_lend_on_client(arg, conn))
-		start_worker(arg, conn);
-	hang_up(conn);
+	if (!wh_lend_on_client(arg, conn, &has))
+		has = start_worker(arg, conn);
+	if (has)
+		close(conn);
+	else
+		wh_hang_up(conn);
 }

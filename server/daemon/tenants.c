@@ -240,7 +240,7 @@ static void stop_listening(struct wh_tenant *t)
 	if (t->listener < 0)
 		return;
 	wh_loop_remove(t->listener);
-	close(t->listener);
+	wh_hang_up_all(t->listener);
 	unlink(t->socket);
 	t->listener = -1;
 	wh_monitor_changed();
