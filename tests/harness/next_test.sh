@@ -9,7 +9,7 @@
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir -p "$tmp/tests/bochs"
-cp -r "$WH_TOP/kvm-patches" "$WH_TOP/hypercall-abi" "$WH_TOP/trampoline" "$tmp/"
+cp -r "$WH_TOP/kvm-patches" "$tmp/"
 cp -r "$WH_TOP/tests/kernel" "$tmp/tests/"
 find "$WH_TOP/tests/bochs" -maxdepth 1 -type f -exec cp -t "$tmp/tests/bochs" '{}' +
 state=$tmp/tests/kernel/next/state.sh

@@ -13,7 +13,7 @@ top=$(cd "$here/../../.." && pwd)
 
 # The files that the kernel, its machine and the selftests are made of.
 inputs() {
-	find kvm-patches hypercall-abi trampoline tests/kernel -type f
+	find kvm-patches tests/kernel -type f
 	find tests/bochs -maxdepth 1 -type f
 }
 
