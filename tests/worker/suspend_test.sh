@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The test promises that `wormhole suspend` takes a window of a server VM off its devices while its
-# client waits in its own VM, that `wormhole resume` lets it go on as if nothing had been, and that
-# no end of a process meanwhile, and no client, loses or holds up anything silently. Command,
+# client waits in its own VM and another window has the memory, that `wormhole resume` lets it go on
+# as if nothing had been, and that no end of a process meanwhile, no client and no full device loses
+# or holds up anything silently. Command,
 # supervisor and workers are real, and softgpu is the driver; role, device and port are stand-ins,
 # and the client is inside the worker (played_worker.c).
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +14,7 @@ export tmp here build FAKE_RUN="$tmp/run" WORMHOLE_DIR="$tmp/nothing" FAKE_CLIEN
 	WORMHOLE_SOFTGPU_MEM=64M FAKE_MEMORY=$((1 << 60))
 says() { grep -q -e "$1" "$tmp/err"; }
 
-points=50
+points=57
 if [ "$(id -u)" != 0 ]; then
 	plan $points
 	while [ "$tap_run" -lt $points ]; do
@@ -44,15 +45,15 @@ chmod +x "$tmp/worker"
 
 server_vm 1 gpu0
 cpu=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
-start() { # OPTION...
+launch() { # OPTION...
 	rm -f "$tmp"/client.*.out
 	FAKE_WINDOWS=2 "$here/fake_supervisor" --device /dev/null --worker "$tmp/worker" --nvml none \
 		--backend "$build/softgpu/libcuda.so.1" --cpus "$cpu" --tenants "$tmp/t" --channel "$tmp/port" \
 		"$@" 2>"$tmp/err" &
 	sup=$!
 	pids="$pids $sup"
-	await answered 0 ready && await answered 1 ready
 }
+start() { launch "$@"; await answered 0 ready && await answered 1 ready; }
 
 field() { # WINDOW EXPRESSION: Python, with the tenant of `stat --json` in t and its device in d
 	wormhole stat --json "1/window$1" | /usr/bin/python3 -c \
@@ -200,6 +201,27 @@ else
 		skip $p "no cgroup is writable"
 	done
 fi
+kill -TERM $sup
+wait $sup
+
+# A device that has its memory once for all windows, and not for two clients.
+export WORMHOLE_SOFTGPU_MEM=12M WORMHOLE_SOFTGPU_BIND=1 WORMHOLE_SOFTGPU_BOOKS="$tmp/books"
+launch
+one_is_ready() { answered 0 ready && one=0 other=1 || { answered 1 ready && one=1 other=0; }; }
+was_refused() { grep -q " result 2$" "$tmp/client.$1.out"; }	# CUDA_ERROR_OUT_OF_MEMORY
+await one_is_ready
+ok a_full_device_has_no_room_for_another_window await was_refused $other
+suspend $one
+ok which_has_the_memory_of_one_that_is_suspended await answered $other ready
+like so_that_one_is_not_resumed "$(resume $one)" \
+	"^wormhole: error: 1/window$one: .*CUDA_ERROR_OUT_OF_MEMORY"
+is and_stays_suspended "$(state $one)" suspended
+word $other check
+ok while_the_other_goes_on await answered $other ok
+suspend $other
+is it_is_resumed_when_the_other_has_left "$(resume $one; state $one)" running
+word $one check
+ok and_has_all_its_bytes await answered $one ok
 kill -TERM $sup
 wait $sup
 
