@@ -15,9 +15,17 @@ struct seen {
 	CUdevice dev;
 };
 
+/* How often cuCtxAttach() has counted a context, and cuCtxDetach() has not. */
+struct attached {
+	uint64_t ctx;
+	size_t times;
+};
+
 static pthread_mutex_t seen_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 static struct seen *seen WH_PAIR;
 static size_t seen_count WH_PAIR, seen_room WH_PAIR;
+static struct attached *attached WH_PAIR;
+static size_t attached_count WH_PAIR, attached_room WH_PAIR;
 
 void wh_context_seen(uint64_t ctx, CUdevice dev)
 {
@@ -46,6 +54,9 @@ static void forget(uint64_t ctx)
 	for (i = 0; i < seen_count; i++)
 		if (seen[i].ctx == ctx)
 			seen[i--] = seen[--seen_count];
+	for (i = 0; i < attached_count; i++)
+		if (attached[i].ctx == ctx)
+			attached[i--] = attached[--attached_count];
 	pthread_mutex_unlock(&seen_lock);
 }
 
@@ -253,6 +264,69 @@ void wh_after_cuCtxDestroy(CUcontext ctx)
 void wh_after_cuCtxDestroy_v2(CUcontext ctx)
 {
 	destroyed(ctx);
+}
+
+/*
+ * Whoever makes a context has its first use, and cuCtxAttach() adds others. The current context is
+ * asked for itself, since it may have ended: a use of that would hide its end from the program.
+ */
+CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	unsigned int version;
+	CUresult res = wh_usable();
+	size_t i;
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!wh_thread.ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!pctx || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	res = cuCtxGetApiVersion((CUcontext)wh_thread.ctx, &version);
+	if (res != CUDA_SUCCESS)
+		return res;
+	pthread_mutex_lock(&seen_lock);
+	for (i = 0; i < attached_count && attached[i].ctx != wh_thread.ctx; i++)
+		;
+	if (!WH_MAKE_ROOM(attached, i, attached_room, 16)) {
+		res = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		if (i == attached_count)
+			attached[attached_count++] = (struct attached) { wh_thread.ctx, 0 };
+		attached[i].times++;
+		*pctx = (CUcontext)wh_thread.ctx;
+	}
+	pthread_mutex_unlock(&seen_lock);
+	return res;
+}
+
+/* Takes back one use that cuCtxAttach() has counted. */
+static bool detach(uint64_t ctx)
+{
+	bool counted = false;
+	size_t i;
+
+	pthread_mutex_lock(&seen_lock);
+	for (i = 0; i < attached_count && attached[i].ctx != ctx; i++)
+		;
+	if (i < attached_count) {
+		counted = true;
+		if (!--attached[i].times)
+			attached[i] = attached[--attached_count];
+	}
+	pthread_mutex_unlock(&seen_lock);
+	return counted;
+}
+
+CUresult cuCtxDetach(CUcontext ctx)
+{
+	CUresult res = wh_usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!ctx || (uint64_t)ctx != wh_thread.ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return detach((uint64_t)ctx) ? CUDA_SUCCESS : cuCtxDestroy_v2(ctx);
 }
 
 /* --- Primary contexts --------------------------------------------------------------- */

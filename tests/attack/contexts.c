@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* cuCtxAttach() is deprecated. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include "start.h"
 
 #define BLOCKS	512u
@@ -238,6 +240,11 @@ static CUresult by_green(CUcontext *ctx)
 	return res ? res : cuCtxFromGreenCtx(ctx, green);
 }
 
+static CUresult by_attach(CUcontext *ctx)
+{
+	return cuCtxAttach(ctx, 0);
+}
+
 /* Makes a descriptor from the driver's own bytes, which the program has overwritten. */
 static CUresult by_forged_resource(CUcontext *ctx)
 {
@@ -268,6 +275,7 @@ static const struct {
 	{ "cuGraphKernelNodeGetParams_v2", by_node },
 	{ "cuDevicePrimaryCtxRetain", by_retain },
 	{ "cuGreenCtxCreate", by_green },
+	{ "cuCtxAttach", by_attach },
 	{ "cuCtxFromGreenCtx", by_forged_resource },
 	{ "cuCtxPopCurrent_v2", by_pop },
 	{ "cuCtxCreate_v4", by_create },

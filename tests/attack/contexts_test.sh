@@ -20,10 +20,10 @@ answering() {
 	printf '%s\n' cuPointerGetAttribute cuPointerGetAttributes cuGraphKernelNodeGetParams_v2
 }
 # asked prints the functions that contexts.c asks. The list adds older names of functions that it
-# asks by a newer name, since these are the same call, and one function that is refused.
+# asks by a newer name, since these are the same call.
 asked() {
 	LD_LIBRARY_PATH=$WH_BUILD/client-stubs "$contexts" list
-	printf '%s\n' cuCtxAttach cuCtxPopCurrent cuCtxCreate cuCtxCreate_v2 cuCtxCreate_v3
+	printf '%s\n' cuCtxPopCurrent cuCtxCreate cuCtxCreate_v2 cuCtxCreate_v3
 }
 missing() { answering | sort -u >"$tmp/answering"; asked | sort -u | comm -23 "$tmp/answering" - | tr '\n' ' '; }
 # not_granted prints the ways of contexts.c whose kernels did not stay on the granted SMs; way
@@ -31,7 +31,7 @@ missing() { answering | sort -u >"$tmp/answering"; asked | sort -u | comm -23 "$
 not_granted() { grep -v '^granted' "$tmp/out" | grep -v ' 0 granted$' | grep -v ' none$' | tr '\n' ' '; }
 way() { sed -n "s/^$1 //p" "$tmp/out"; }
 
-plan 16
+plan 17
 is every_function_of_cuda_h_that_answers_a_context_is_asked "$(missing)" ""
 ok and_there_are_some eval '[ "$(wc -l <"$tmp/answering")" -ge 14 ]'
 serve_device
@@ -41,6 +41,7 @@ is the_context_of_memory_is_the_programs_own "$(way cuPointerGetAttribute)" "0 g
 is and_its_kernel_nodes_keep_to_it "$(way cuPointerGetAttribute+node)" "0 granted"
 is the_context_of_a_stream_is_the_programs_own "$(way cuStreamGetCtx_v2)" "0 granted"
 is that_it_is_a_green_one_is_not_said "$(way cuStreamGetGreenCtx)" "0 none"
+is an_attached_context_is_the_programs_own "$(way cuCtxAttach)" "0 granted"
 is no_part_of_its_own_choice_is_to_be_had "$(way cuGreenCtxCreate)" "800 none"
 is a_resource_that_the_program_wrote_is_none "$(way cuCtxFromGreenCtx)" "914 none"
 is after_a_reset_and_a_release_too_many_it_is_limited_as_before "$(way cuPointerGetAttribute+anew)" "0 granted"

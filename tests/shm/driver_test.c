@@ -60,6 +60,31 @@ static void test_context(void)
 	ok(cuMemAlloc(&p, 16) == 0 && cuMemFree(p) == 0, "allocation_in_the_context_works");
 }
 
+/* They are deprecated, but PyCUDA ends its contexts with them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void test_attach(void)
+{
+	CUcontext own = NULL, c = NULL;
+
+	cuCtxCreate(&own, NULL, 0, 0);
+	ok(cuCtxAttach(&c, 0) == 0 && c == own, "attach_answers_the_current_context");
+	ok(cuCtxAttach(&c, 1) == CUDA_ERROR_INVALID_VALUE &&
+	   cuCtxAttach(NULL, 0) == CUDA_ERROR_INVALID_VALUE, "attach_takes_no_flags");
+	ok(cuCtxDetach(own) == 0 && cuCtxGetCurrent(&c) == 0 && c == own && cuCtxSynchronize() == 0,
+	   "an_attached_context_outlives_a_detach");
+	cuCtxPushCurrent(ctx);
+	ok_eq(cuCtxDetach(own), CUDA_ERROR_INVALID_CONTEXT, "only_the_current_context_is_detached");
+	ok_eq(cuCtxDetach(ctx), CUDA_ERROR_INVALID_CONTEXT, "and_no_primary_one_that_nobody_attached");
+	cuCtxPopCurrent(&c);
+	ok(cuCtxDetach(own) == 0 && cuCtxGetCurrent(&c) == 0 && c == ctx, "the_last_detach_pops_the_context");
+	ok_eq(cuCtxPushCurrent(own), CUDA_ERROR_INVALID_CONTEXT, "and_destroys_it");
+	cuCtxPopCurrent(NULL);
+	ok_eq(cuCtxAttach(&c, 0), CUDA_ERROR_INVALID_CONTEXT, "without_a_context_nothing_is_attached");
+	cuCtxSetCurrent(ctx);
+}
+#pragma GCC diagnostic pop
+
 /* --- Refusals ------------------------------------------------------------------------ */
 
 /* Returns, as text, what f() wrote to stderr. */
@@ -181,10 +206,11 @@ static void test_fork(void)
 
 int main(void)
 {
-	tap_plan(40);
+	tap_plan(48);
 	test_before_init();
 	test_device();
 	test_context();
+	test_attach();
 	test_refused();
 	test_profiler();
 	test_proc_address();
