@@ -74,3 +74,17 @@ CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library
 {
 	return get(WH_GLOBAL_MANAGED, library, name, dptr, bytes);
 }
+
+/*
+ * A unified function is code that the host may call, and no device here has any (masked() in
+ * init.c). The library is asked for, as the driver does.
+ */
+CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+	unsigned int count;
+	CUresult res = cuLibraryGetKernelCount(&count, library);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	return fptr && symbol ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}

@@ -45,6 +45,26 @@ static void test_queries(void)
 	ok(!cuDeviceCanAccessPeer(&can, 0, 1) && can == 20, "both_numbers_of_a_pair_are_translated");
 }
 
+/* The driver says that its devices have all of these. */
+static void test_refused(void)
+{
+	static const CUdevice_attribute of_refused[] = {
+		CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH,
+		CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED,
+		CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED,
+		CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS,
+		CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED,
+		CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED,
+	};
+	int v = 0, shown = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(of_refused) / sizeof(of_refused[0]); i++)
+		shown += cuDeviceGetAttribute(&v, of_refused[i], 0) || v;
+	ok(!shown && !cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0) && v,
+	   "no_device_has_what_only_refused_functions_use");
+}
+
 static void test_contexts(void)
 {
 	CUcontext c, created;
@@ -89,12 +109,13 @@ int main(int argc, char **argv)
 		return print_names();
 	setenv("CUDA_VISIBLE_DEVICES", "2,0", 1);
 	setenv("FAKE_STRICT", "1", 1);
-	tap_plan(16);
+	tap_plan(17);
 	if (cuInit(0)) {
 		printf("Bail out! no CUDA\n");
 		return 1;
 	}
 	test_queries();
+	test_refused();
 	test_contexts();
 	test_locations();
 	return tap_exit();

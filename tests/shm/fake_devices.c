@@ -61,8 +61,25 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev)
 {
-	*v = a == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? 9 - dev :
-	     a == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS ? getenv("FAKE_HMM") && dev == 2 : 0;
+	switch (a) {
+	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+		*v = 9 - dev;
+		break;
+	case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+		*v = getenv("FAKE_HMM") && dev == 2;
+		break;
+	case CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH:
+	case CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS:
+	case CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
+		*v = 1;
+		break;
+	default:
+		*v = 0;
+	}
 	return known(dev);
 }
 

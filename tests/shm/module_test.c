@@ -125,12 +125,17 @@ static void test_library(struct job *j)
 	CUlibrary lib;
 	CUkernel k = NULL;
 	CUfunction f = NULL;
+	void *host;
 
 	ok(cuLibraryLoadData(&lib, ptx, NULL, NULL, 0, NULL, NULL, 0) == 0 &&
 	   cuLibraryGetKernel(&k, lib, "saxpy") == 0, "library_is_loaded");
 	ok(launch((CUfunction)k, j) == 0 && correct(j), "kernel_is_launched_without_a_function");
 	ok(cuKernelGetFunction(&f, k) == 0 && launch(f, j) == 0 && correct(j), "function_of_a_kernel_is_launched");
+	ok_eq(cuLibraryGetUnifiedFunction(&host, lib, "saxpy"), CUDA_ERROR_NOT_FOUND,
+	      "a_library_has_no_functions_for_the_host");
 	cuLibraryUnload(lib);
+	ok_eq(cuLibraryGetUnifiedFunction(&host, lib, "saxpy"), CUDA_ERROR_INVALID_HANDLE,
+	      "nor_is_one_that_is_gone_asked_for_them");
 }
 
 static void test_bad_images(void)
@@ -150,7 +155,7 @@ int main(void)
 {
 	struct job j = { .a = 3, .b = 1000, .c = 200 };
 
-	tap_plan(24);
+	tap_plan(26);
 	begin();
 	prepare(&j);
 	test_module(&j);
