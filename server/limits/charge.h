@@ -323,6 +323,16 @@ CUresult wh_sms_of_stream(struct wh_session *s, CUcontext *ctx, CUgreenCtx *gree
  * current.
  */
 CUresult wh_sms_shelter(struct wh_session *s);
+/*
+ * A part of a limited device's SMs has a number, and another one when it changes. The first
+ * function says the number of the part that the tenant has now (0: not known), the second that of
+ * a context that was made here (0: it was not). The third replaces the driver's function for the
+ * resource of a device, as wh_sms_create() does.
+ */
+uint32_t wh_sms_part(struct wh_session *s, CUdevice dev);
+uint32_t wh_sms_part_of(struct wh_session *s, CUcontext ctx, CUdevice *dev);
+bool wh_sms_resource(struct wh_session *s, CUdevice dev, CUdevResource *r, uint32_t *number,
+		     CUresult *res);
 /* Returns how many SMs contexts will have of a device with `all` SMs. */
 int wh_sms_count(struct wh_session *s, CUdevice dev, int all);
 

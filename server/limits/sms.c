@@ -18,16 +18,24 @@
 struct part {
 	struct wh_sm_parts all;
 	CUdevResource mine[WH_SM_GROUPS];
+	uint64_t groups;
 	unsigned int chosen;
 	unsigned int sms;
 };
 
-/* The contexts made here, real and green. */
 struct wh_sms_state {
+	/* The part of each device when it was last asked for. */
+	struct {
+		uint64_t groups;
+		uint32_t size, loose;
+		uint32_t number;
+	} part[WH_TENANT_DEVICES];
+	/* The contexts made here, real and green. */
 	struct {
 		CUcontext ctx;
 		CUgreenCtx green;
 		CUdevice dev;
+		uint32_t part;		/* its number, as wh_sms_part() says it; 0: not known */
 		bool primary;
 		/* for a primary context: how often the client retained it */
 		uint32_t retained;
@@ -77,6 +85,7 @@ static CUresult choose(struct wh_session *s, CUdevice dev, struct part *p)
 	CUresult res;
 
 	p->chosen = p->sms = 0;
+	p->groups = 0;
 	res = split(s, dev, &p->all);
 	if (res != CUDA_SUCCESS)
 		return res;
@@ -84,6 +93,7 @@ static CUresult choose(struct wh_session *s, CUdevice dev, struct part *p)
 	for (i = 0; i < p->all.is.groups; i++) {
 		if (!(mask & 1ull << i))
 			continue;
+		p->groups |= 1ull << i;
 		p->mine[p->chosen++] = p->all.group[i];
 		p->sms += p->all.group[i].sm.smCount;
 	}
@@ -98,6 +108,30 @@ int wh_sms_count(struct wh_session *s, CUdevice dev, int all)
 	return wh_sms_limited(s, dev) && choose(s, dev, &p) == CUDA_SUCCESS ? (int)p.sms : all;
 }
 
+static struct wh_sms_state *state(struct wh_session *s)
+{
+	if (!s->limits.sms)
+		s->limits.sms = calloc(1, sizeof(*s->limits.sms));
+	return s->limits.sms;
+}
+
+/* Another number than before means other SMs. 0: there is no memory to remember it. */
+static uint32_t number_of(struct wh_session *s, CUdevice dev, const struct part *p)
+{
+	struct wh_sms_state *m = state(s);
+
+	if (!m)
+		return 0;
+	if (!m->part[dev].number || m->part[dev].groups != p->groups ||
+	    m->part[dev].size != p->all.is.size || m->part[dev].loose != p->all.is.loose) {
+		m->part[dev].groups = p->groups;
+		m->part[dev].size = p->all.is.size;
+		m->part[dev].loose = p->all.is.loose;
+		m->part[dev].number++;
+	}
+	return m->part[dev].number;
+}
+
 static int find(struct wh_sms_state *m, CUcontext ctx, CUdevice dev, bool primary)
 {
 	unsigned int i;
@@ -109,20 +143,27 @@ static int find(struct wh_sms_state *m, CUcontext ctx, CUdevice dev, bool primar
 	return -1;
 }
 
-static CUresult make(struct wh_session *s, CUdevice dev, CUgreenCtx *green, CUcontext *ctx)
+static CUresult make_green(struct wh_session *s, CUdevice dev, struct part *p, CUgreenCtx *green)
 {
 	CUdevResourceDesc desc;
-	struct part p;
 	CUresult res;
 
 	if (!s->drv.cuDevResourceGenerateDesc || !s->drv.cuGreenCtxCreate ||
 	    !s->drv.cuGreenCtxDestroy || !s->drv.cuCtxFromGreenCtx)
 		return wh_missing(s, "cuGreenCtxCreate, for a spatial SM limit");
-	res = choose(s, dev, &p);
+	res = s->drv.cuDevResourceGenerateDesc(&desc, p->mine, p->chosen);
+	return res == CUDA_SUCCESS ?
+	       s->drv.cuGreenCtxCreate(green, desc, dev, CU_GREEN_CTX_DEFAULT_STREAM) : res;
+}
+
+static CUresult make(struct wh_session *s, CUdevice dev, CUgreenCtx *green, CUcontext *ctx,
+		     uint32_t *number)
+{
+	struct part p;
+	CUresult res = choose(s, dev, &p);
+
 	if (res == CUDA_SUCCESS)
-		res = s->drv.cuDevResourceGenerateDesc(&desc, p.mine, p.chosen);
-	if (res == CUDA_SUCCESS)
-		res = s->drv.cuGreenCtxCreate(green, desc, dev, CU_GREEN_CTX_DEFAULT_STREAM);
+		res = make_green(s, dev, &p, green);
 	if (res != CUDA_SUCCESS)
 		return res;
 	res = s->drv.cuCtxFromGreenCtx(ctx, *green);
@@ -130,22 +171,21 @@ static CUresult make(struct wh_session *s, CUdevice dev, CUgreenCtx *green, CUco
 		s->drv.cuGreenCtxDestroy(*green);
 	else
 		s->limits.account->device[dev].sms_granted = p.sms;
+	*number = number_of(s, dev, &p);
 	return res;
 }
 
 static CUresult add(struct wh_session *s, CUdevice dev, bool primary, CUcontext *ctx)
 {
-	struct wh_sms_state *m = s->limits.sms;
+	struct wh_sms_state *m = state(s);
 	CUresult res;
 	int i;
 
-	if (!m)
-		m = s->limits.sms = calloc(1, sizeof(*m));
 	for (i = 0; m && i < (int)MAX_CONTEXTS && m->made[i].ctx; i++)
 		;
 	if (!m || i == (int)MAX_CONTEXTS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	res = make(s, dev, &m->made[i].green, ctx);
+	res = make(s, dev, &m->made[i].green, ctx, &m->made[i].part);
 	if (res != CUDA_SUCCESS)
 		return res;
 	m->made[i].ctx = *ctx;
@@ -289,6 +329,59 @@ bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
 		return true;
 	wh_sms_empty(s, ctx);
 	*res = end(s, i);
+	return true;
+}
+
+/* --- Green contexts of the program's own -------------------------------------------- */
+
+uint32_t wh_sms_part(struct wh_session *s, CUdevice dev)
+{
+	struct part p;
+
+	return choose(s, dev, &p) == CUDA_SUCCESS ? number_of(s, dev, &p) : 0;
+}
+
+uint32_t wh_sms_part_of(struct wh_session *s, CUcontext ctx, CUdevice *dev)
+{
+	int i = find(s->limits.sms, ctx, 0, false);
+
+	if (i < 0)
+		return 0;
+	*dev = s->limits.sms->made[i].dev;
+	return s->limits.sms->made[i].part;
+}
+
+/* Several groups are one resource only to a context on all of them. */
+static CUresult join(struct wh_session *s, CUdevice dev, struct part *p, CUdevResource *r)
+{
+	CUgreenCtx green;
+	CUresult res;
+
+	if (!s->drv.cuGreenCtxGetDevResource)
+		return wh_missing(s, "cuGreenCtxGetDevResource, for a spatial SM limit");
+	res = make_green(s, dev, p, &green);
+	if (res != CUDA_SUCCESS)
+		return res;
+	res = s->drv.cuGreenCtxGetDevResource(green, r, CU_DEV_RESOURCE_TYPE_SM);
+	s->drv.cuGreenCtxDestroy(green);
+	return res;
+}
+
+bool wh_sms_resource(struct wh_session *s, CUdevice dev, CUdevResource *r, uint32_t *number,
+		     CUresult *res)
+{
+	struct part p;
+
+	if (!wh_sms_limited(s, dev))
+		return false;
+	*res = choose(s, dev, &p);
+	if (*res != CUDA_SUCCESS)
+		return true;
+	*number = number_of(s, dev, &p);
+	if (p.chosen == 1)
+		*r = p.mine[0];
+	else
+		*res = join(s, dev, &p, r);
 	return true;
 }
 

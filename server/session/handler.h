@@ -66,7 +66,19 @@ void wh_host_free(struct wh_session *s);
 /* managed.c */
 void wh_managed_free(struct wh_session *s);
 void wh_managed_context_gone(struct wh_session *s, uint64_t ctx);
-/* resource.c */
+/*
+ * resource.c. The first function replaces the driver's, as those of limits/charge.h do; false: call
+ * it. The others note what the driver has answered, with its own values.
+ */
+bool wh_resource_of_device(struct wh_session *s, CUdevice dev, CUdevResource *r,
+			   CUdevResourceType type, CUresult *res);
+CUresult wh_resource_of_context(struct wh_session *s, CUcontext ctx, const CUdevResource *r);
+CUresult wh_resource_of_green(struct wh_session *s, CUgreenCtx green, const CUdevResource *r);
+CUresult wh_resource_split(struct wh_session *s, const CUdevResource *from, const CUdevResource *to,
+			   uint32_t n, const CUdevResource *rest);
+CUresult wh_resource_described(struct wh_session *s, CUdevResourceDesc desc,
+			       const CUdevResource *of, uint32_t n);
+CUresult wh_resource_taken(struct wh_session *s, CUgreenCtx green, CUdevResourceDesc desc);
 void wh_resources_free(struct wh_session *s);
 
 /* The last known attribute of a launch. A later one, of a newer driver, may hold an address. */

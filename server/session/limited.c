@@ -108,12 +108,6 @@ CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxS
 	return wh_limit_fits(s, q->limit, q->value);
 }
 
-/* A part that the client chose itself would be of the whole device. */
-CUresult wh_check_cuGreenCtxCreate(struct wh_session *s, const struct wh_req_cuGreenCtxCreate *q)
-{
-	return wh_sms_limited(s, q->dev) ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
-}
-
 /* --- Figures that the client sees -------------------------------------------------- */
 
 void wh_answer_cuMemGetInfo_v2(struct wh_session *s, const struct wh_req_cuMemGetInfo_v2 *q,

@@ -9,6 +9,10 @@
  * 	contexts list	the functions that it asks, to be compared with cuda.h
  * 	contexts	asks them
  * 	contexts count	how many SMs the device has, and on how many its kernels run
+ * 	contexts green	the same of a green context on all that the device is said to have
+ * 	contexts late	takes the device's SMs, says `ready`, and waits for a line: the results of
+ * 			green contexts of these SMs, and on how many SMs kernels run in one of
+ * 			those that the device is said to have then
  * 	contexts clusters N	the result of a launch in clusters of N thread blocks
  */
 #include <stdbool.h>
@@ -225,18 +229,67 @@ static CUresult by_node(CUcontext *ctx)
 	return res;
 }
 
+/* Makes a green context on these SMs. */
+static CUresult on(CUdevResource *sms, CUgreenCtx *green)
+{
+	CUdevResourceDesc desc;
+	CUresult res = cuDevResourceGenerateDesc(&desc, sms, 1);
+
+	return res ? res : cuGreenCtxCreate(green, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+}
+
 /* Makes a green context with SMs of the program's own choice: all of them. */
 static CUresult by_green(CUcontext *ctx)
 {
-	CUdevResourceDesc desc;
 	CUdevResource all;
 	CUgreenCtx green;
 	CUresult res = cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM);
 
 	if (!res)
-		res = cuDevResourceGenerateDesc(&desc, &all, 1);
+		res = on(&all, &green);
+	return res ? res : cuCtxFromGreenCtx(ctx, green);
+}
+
+/* Makes one with the first of the parts that it splits them into. */
+static CUresult by_green_part(CUcontext *ctx)
+{
+	CUdevResource all, part;
+	unsigned int n = 1;
+	CUgreenCtx green;
+	CUresult res = cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM);
+
 	if (!res)
-		res = cuGreenCtxCreate(&green, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+		res = cuDevSmResourceSplitByCount(&part, &n, &all, NULL, 0, 2);
+	if (!res)
+		res = on(&part, &green);
+	return res ? res : cuCtxFromGreenCtx(ctx, green);
+}
+
+/* Makes one with the SMs that another one has. */
+static CUresult by_green_again(CUcontext *ctx)
+{
+	CUdevResource all;
+	CUgreenCtx green;
+	CUresult res = cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM);
+
+	if (!res)
+		res = on(&all, &green);
+	if (!res)
+		res = cuGreenCtxGetDevResource(green, &all, CU_DEV_RESOURCE_TYPE_SM);
+	if (!res)
+		res = on(&all, &green);
+	return res ? res : cuCtxFromGreenCtx(ctx, green);
+}
+
+/* Makes one with the SMs that the program's context has. */
+static CUresult by_green_of_context(CUcontext *ctx)
+{
+	CUdevResource all;
+	CUgreenCtx green;
+	CUresult res = cuCtxGetDevResource(own, &all, CU_DEV_RESOURCE_TYPE_SM);
+
+	if (!res)
+		res = on(&all, &green);
 	return res ? res : cuCtxFromGreenCtx(ctx, green);
 }
 
@@ -275,6 +328,9 @@ static const struct {
 	{ "cuGraphKernelNodeGetParams_v2", by_node },
 	{ "cuDevicePrimaryCtxRetain", by_retain },
 	{ "cuGreenCtxCreate", by_green },
+	{ "cuGreenCtxCreate+part", by_green_part },
+	{ "cuGreenCtxCreate+again", by_green_again },
+	{ "cuGreenCtxCreate+context", by_green_of_context },
 	{ "cuCtxAttach", by_attach },
 	{ "cuCtxFromGreenCtx", by_forged_resource },
 	{ "cuCtxPopCurrent_v2", by_pop },
@@ -324,6 +380,36 @@ static int clusters(unsigned int blocks)
 	return 0;
 }
 
+static int green(void)
+{
+	CUcontext ctx;
+	CUresult res = by_green(&ctx);
+
+	printf("%d %d\n", granted, res ? -(int)res : count(ctx, false));
+	return 0;
+}
+
+static int late(void)
+{
+	CUdevResourceDesc desc;
+	CUdevResource all;
+	CUgreenCtx made;
+	CUcontext ctx;
+	CUresult res;
+
+	if (cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM) ||
+	    cuDevResourceGenerateDesc(&desc, &all, 1))
+		return 1;
+	printf("ready\n");
+	fflush(stdout);
+	getchar();
+	res = cuGreenCtxCreate(&made, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+	printf("%d %d", (int)res, (int)on(&all, &made));
+	res = by_green(&ctx);
+	printf(" %d\n", res ? -(int)res : count(ctx, false));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
@@ -343,6 +429,10 @@ int main(int argc, char **argv)
 		printf("%d %d\n", granted, count(own, false));
 		return 0;
 	}
+	if (argc > 1 && !strcmp(argv[1], "green"))
+		return green();
+	if (argc > 1 && !strcmp(argv[1], "late"))
+		return late();
 	printf("granted %d\n", granted);
 	for (i = 0; i < WAYS; i++) {
 		ask(i, false);

@@ -31,7 +31,7 @@ missing() { answering | sort -u >"$tmp/answering"; asked | sort -u | comm -23 "$
 not_granted() { grep -v '^granted' "$tmp/out" | grep -v ' 0 granted$' | grep -v ' none$' | tr '\n' ' '; }
 way() { sed -n "s/^$1 //p" "$tmp/out"; }
 
-plan 17
+plan 23
 is every_function_of_cuda_h_that_answers_a_context_is_asked "$(missing)" ""
 ok and_there_are_some eval '[ "$(wc -l <"$tmp/answering")" -ge 14 ]'
 serve_device
@@ -41,10 +41,29 @@ is the_context_of_memory_is_the_programs_own "$(way cuPointerGetAttribute)" "0 g
 is and_its_kernel_nodes_keep_to_it "$(way cuPointerGetAttribute+node)" "0 granted"
 is the_context_of_a_stream_is_the_programs_own "$(way cuStreamGetCtx_v2)" "0 granted"
 is that_it_is_a_green_one_is_not_said "$(way cuStreamGetGreenCtx)" "0 none"
+is a_green_context_of_its_own_is_on_the_granted_ones "$(way cuGreenCtxCreate)" "0 granted"
+is so_is_one_of_a_part_of_them "$(way cuGreenCtxCreate+part)" "0 granted"
+is and_one_of_what_another_one_has "$(way cuGreenCtxCreate+again)" "0 granted"
+is and_one_of_what_the_context_has "$(way cuGreenCtxCreate+context)" "0 granted"
 is an_attached_context_is_the_programs_own "$(way cuCtxAttach)" "0 granted"
-is no_part_of_its_own_choice_is_to_be_had "$(way cuGreenCtxCreate)" "800 none"
 is a_resource_that_the_program_wrote_is_none "$(way cuCtxFromGreenCtx)" "914 none"
 is after_a_reset_and_a_release_too_many_it_is_limited_as_before "$(way cuPointerGetAttribute+anew)" "0 granted"
+
+# --- A limit that comes later --------------------------------------------------------------
+
+# said NAME is true when the program in the background has said `ready`.
+said() { grep -qx ready "$tmp/$1"; }
+mkfifo "$tmp/go"
+"$wormhole" run --tenant later --mem none -- "$contexts" late <"$tmp/go" >"$tmp/later" 2>&1 &
+exec 3>"$tmp/go"
+await said later
+"$wormhole" limit later --sm 50 --sm-policy spatial
+echo >&3
+exec 3>&-
+wait $!
+half=$("$wormhole" run --sm 50 --sm-policy spatial -- "$contexts" count)
+is what_it_took_before_a_limit_is_none_of_its_share "$(sed -n 2p "$tmp/later" | cut -d' ' -f1,2)" "800 800"
+is what_it_asks_for_after_it_is "$(sed -n 2p "$tmp/later" | cut -d' ' -f3)" "${half#* }"
 
 # --- Groups of another size ---------------------------------------------------------------
 
@@ -70,6 +89,7 @@ like below_the_drivers_own_size_the_server_says_what_it_costs "$(grep -o '[0-9]*
 	"of more than 2 thread blocks do not run (CUDA_ERROR_INVALID_CLUSTER_SIZE)"
 is a_tenth_is_the_nearest_groups_of_4 "$(counted 10)" "$(groups_of_4 10)"
 is a_third_is "$(counted 33)" "$(groups_of_4 33)"
+is a_green_context_has_all_groups_of_a_share "$(counted 50 green)" "$(groups_of_4 50)"
 if [ -n "$WH_BACKEND" ] && [ "$own_clusters" = 0 ] && [ "$own" -gt 4 ]; then
 	is clusters_of_4_blocks_do_not_run_in_them "$(clusters 4)" 912
 	is clusters_of_2_do "$(clusters 2)" 0
