@@ -105,6 +105,8 @@ void wh_isolation_place(void);
  */
 bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size);
 void wh_uids_stop(void);
+/* The state has been saved: other servers may have the users that were given back. */
+void wh_uids_saved(void);
 /*
  * Takes a number that no process has and no other server gives out. WH_NO_UID: none is left (errno
  * 0), or errno says why.

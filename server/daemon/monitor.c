@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "daemon/handover.h"
+#include "daemon/isolation.h"
 #include "daemon/server.h"
 #include "tenant/clock.h"
 
@@ -540,6 +541,8 @@ void wh_monitor_save(void)
 	if (changed)
 		wh_say_of("", "warn", "the state of the server: %s; what was changed last would not outlive it",
 			  strerror(text ? errno : ENOMEM));
+	else
+		wh_uids_saved();
 	free(text);
 }
 

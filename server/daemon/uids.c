@@ -41,6 +41,7 @@ static struct {
 	uid_t first;		/* 0: workers have the server's user */
 	int lock;		/* the lock belongs to the open file, which a child shares */
 	bool taken[WH_MAX_TENANTS];
+	bool freed[WH_MAX_TENANTS];	/* since the state was saved: still locked */
 	pid_t cleaner[WH_MAX_TENANTS];	/* process that cleans up before the number is given back */
 	gid_t device_group;	/* group of the driver's files, if others may not open them */
 } uids = { .lock = -1 };
@@ -186,6 +187,13 @@ static bool take_range(const char *option, uid_t first, struct wh_protection *p,
 	return true;
 }
 
+static bool lock(uid_t uid, short type)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = uid, .l_len = 1 };
+
+	return uids.lock < 0 || !fcntl(uids.lock, F_OFD_SETLK, &l);
+}
+
 void wh_uids_leave(cJSON *o)
 {
 	cJSON *taken, *one;
@@ -220,6 +228,10 @@ static bool take_over(const cJSON *o, struct wh_protection *p)
 		uids.cleaner[i] = (pid_t)wh_taken_number(one, "cleaner");
 		wh_monitor_missing(uids.cleaner[i]);
 	}
+	/* The server before may have ended between a save and wh_uids_saved(). */
+	for (i = 0; i < WH_MAX_TENANTS; i++)
+		if (!uids.taken[i])
+			lock(uids.first + (uid_t)i, F_UNLCK);
 	wh_uid_range_take_over(o);
 	say_range(p);
 	return true;
@@ -269,13 +281,6 @@ void wh_uids_stop(void)
 	wh_uid_range_give();
 }
 
-static bool lock(uid_t uid, short type)
-{
-	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = uid, .l_len = 1 };
-
-	return uids.lock < 0 || !fcntl(uids.lock, F_OFD_SETLK, &l);
-}
-
 uid_t wh_uid_take(void)
 {
 	uid_t uid;
@@ -292,7 +297,8 @@ uid_t wh_uid_take(void)
 			wh_monitor_changed();
 			return uid;
 		}
-		lock(uid, F_UNLCK);
+		if (!uids.freed[i])
+			lock(uid, F_UNLCK);
 		errno = saved;
 		if (has < 0)
 			return WH_NO_UID;
@@ -316,12 +322,27 @@ __attribute__((noreturn)) static void clean(uid_t uid)
 	_exit(0);
 }
 
+/*
+ * The next server of one that is killed believes what was saved last, and ends the processes of
+ * tenants that have ended since. Until then no other server may have their numbers.
+ */
 static void free_number(unsigned int i)
 {
 	uids.cleaner[i] = 0;
 	uids.taken[i] = false;
+	uids.freed[i] = true;
 	wh_monitor_changed();
-	lock(uids.first + i, F_UNLCK);
+}
+
+void wh_uids_saved(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < WH_MAX_TENANTS; i++) {
+		if (uids.freed[i] && !uids.taken[i])
+			lock(uids.first + i, F_UNLCK);
+		uids.freed[i] = false;
+	}
 }
 
 /* Returns the number that this process cleans up; WH_MAX_TENANTS: none. */
