@@ -13,9 +13,9 @@ ARCH := $(shell $(CXX) -print-multiarch)
 Q    := $(if $(V),,@)
 B    := $(O)/obj
 
-PARTS := $(addprefix caffe/,layers/ solvers/ util/) caffe/
-CPP   := $(foreach p,$(PARTS),$(patsubst $(SRC)/%,%,$(wildcard $(SRC)/$(p)*.cpp)))
-CU    := $(foreach p,$(PARTS),$(patsubst $(SRC)/%,%,$(wildcard $(SRC)/$(p)*.cu)))
+FOLDERS := $(addprefix caffe/,layers/ solvers/ util/) caffe/
+CPP   := $(foreach p,$(FOLDERS),$(patsubst $(SRC)/%,%,$(wildcard $(SRC)/$(p)*.cpp)))
+CU    := $(foreach p,$(FOLDERS),$(patsubst $(SRC)/%,%,$(wildcard $(SRC)/$(p)*.cu)))
 # The file of the tests that has main() includes what the others need.
 T_CPP := $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/caffe/test/*.cpp)) gtest/gtest-all.cpp
 T_CU  := $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/caffe/test/*.cu))

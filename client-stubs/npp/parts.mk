@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Links NPP's other libraries: each has the same code and the functions of its own headers, which jump
 # into it.
-PARTS      := $(PARTS_$(NAME))
-PART_LIBS  := $(PARTS:%=$(OUT)/%)
-PART_NAMES := $(PARTS:%=$(OBJ)/name_%.o)
+LIB_PARTS  := $(PARTS_$(NAME))
+PART_LIBS  := $(LIB_PARTS:%=$(OUT)/%)
+PART_NAMES := $(LIB_PARTS:%=$(OBJ)/name_%.o)
 
 all: $(PART_LIBS)
 
@@ -14,7 +14,7 @@ $(OBJ)/entry.o: entry.S Makefile parts.mk | $(OBJ)
 	$(call say,AS,$@)$(CC) -c -o $@ $<
 $(LIB) $(PART_LIBS): $(OBJ)/entry.o
 
-$(PARTS:%=$(OBJ)/stubs_%.o): $(OBJ)/stubs_%.o: $(GEN)/.$(NAME) Makefile parts.mk | $(OBJ)
+$(LIB_PARTS:%=$(OBJ)/stubs_%.o): $(OBJ)/stubs_%.o: $(GEN)/.$(NAME) Makefile parts.mk | $(OBJ)
 	$(call say,AS,$@)$(CC) -c -o $@ $(GEN)/gen_$(firstword $(subst ., ,$*)).S
 
 $(PART_LIBS): $(OUT)/%: $(OBJS) $(OBJ)/name_%.o $(OBJ)/stubs_%.o $(OUT)/libcuda.so.1

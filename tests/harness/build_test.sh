@@ -12,7 +12,7 @@ has() { echo "$1" | grep -q -e "$2"; }
 
 tmp=$(mktemp)
 trap 'rm -f "$tmp"' EXIT
-plan 14
+plan 15
 out=$(would -j2 all)
 is all_can_be_planned $? 0
 # Only a recipe that make recognizes as a make runs under -n, and gets jobs.
@@ -23,6 +23,10 @@ is shm_can_be_planned $? 0
 ok shm_builds_the_server has "$out" '-C server$'
 is shm_needs_no_kernel_no_image_no_test \
 	"$(echo "$out" | grep -E -e 'build-kernel|bochs|mkinitramfs|-C tests' | head -n 3)" ""
+
+# What is given to make on its command line holds in all folders.
+is no_folder_has_a_variable_that_make_bench_is_given "$(find "$WH_TOP" -path "$WH_BUILD" -prune -o \
+	\( -name Makefile -o -name '*.mk' \) -exec grep -lE '^(PARTS|RESUME)[[:space:]]*[:?+]?=' '{}' +)" ""
 
 out=$(would deb)
 ok packages_install_what_they_need_alone has "$out" 'install-deps.sh deb$'
