@@ -228,20 +228,20 @@ def section():
              "mix. Times of these ways would be those of an emulator, so there are none."),
         "### Instructions, exits and wake-ups of a call",
         wrap("Measured: instructions by the clock of the program's CPU, which counts all that runs there meanwhile, "
-             f"also polling: median and mean. The others are the difference between {FEW[2]} calls and {number(MANY[2])} ({FEW[1]} and "
-             f"{MANY[1]} with one CPU), behind as many as the fewer. "
+             f"also polling: median and mean. The others are the difference between two rounds, of {FEW[2]} and of "
+             f"{number(MANY[2])} calls ({FEW[1]} and {MANY[1]} with one CPU), behind as many as the fewer. "
              "Launches are posted over `shm` and `ring`. A pause is 5 ms, after which a worker that polls has gone to "
              "sleep; of calls after it, an eighth as many, only the call counts."),
         items("*Exits* are those of all VMs by KVM's own counters, with the host's timer in them.",
-              "The last columns say how often threads slept and were woken: the program's own; those of VMs, which are "
-              "vCPUs and the rest of QEMU; the relay's; and the server's with its workers.",
+              "The last columns say how often threads slept and were woken. They are the program's own, those of VMs "
+              "(vCPUs, and the rest of QEMU), the relay's, and the server's with its workers.",
               "With two CPUs, the program or its vCPU has one of them and the worker the other.",
               "With one CPU, a VM that polls has it until the host's scheduler takes it away. `ring` and `shm` are "
               "made for hosts with a CPU to spare."),
         wrap("Two CPUs share a clock that advances by the mean of what both did, and a halted CPU counts for its whole "
              "turn (`tests/bochs/README.md`). So with two CPUs a way whose second CPU idles (no Wormhole, `vmfunc`) "
-             "takes more of that clock, and its time cannot be compared with one whose worker polls there, in none "
-             "of the tables by the clock below."),
+             "takes more of that clock. In no table by the clock can its time be compared with one whose worker "
+             "polls there."),
         table(["call", "way", "CPUs", "median", "mean", "exits", *PARTIES],
               counted_rows(by_cpus)),
         "### What a call is spent on, with two CPUs",
@@ -251,8 +251,9 @@ def section():
              "the worker is done, which then runs beside what follows. The last columns divide the whole anew: what "
              "runs in user mode and in kernels, and the exits."),
         parts_table(by_cpus[2]), parts_figure(by_cpus[2], False), parts_figure(by_cpus[2], True),
-        wrap("The next picture has the parts as shares of a call, beside the paper's of its Neuron layer tests: of its "
-             "prototype, and of GVirtuS with shared memory and TCP to notify, whose notification stands as *switch*."),
+        wrap("The next picture has the parts as shares of a call, beside those of the paper's Neuron layer tests. "
+             "These are of its prototype, and of GVirtuS with shared memory and TCP to notify. The notification stands "
+             "as *switch*."),
         shares_figure(by_cpus[2]),
         "### The mix of 40 functions over each transport",
         wrap("`bench/mix40.cu` makes the mix of the next section with all 40 functions. The numbers of five are the "
@@ -265,8 +266,8 @@ def section():
         mixed(by_cpus),
         "### Layers and training over each transport, with one CPU",
         wrap("Measured: instructions of a step of each layer, and of an image in training, by the program's clock and "
-             f"behind a first step (LeNet: `{LENET}`, AlexNet: `{ALEXNET}`; the programs are those of the section on "
-             "layers). Each way's layers answered the same to the last bit. softgpu interprets the kernels, so that "
+             f"behind a first step. The programs are those of the section on layers (LeNet: `{LENET}`, AlexNet: "
+             f"`{ALEXNET}`). Each way's layers answered the same to the last bit. softgpu interprets the kernels, so that "
              "calls are a small part of a step. The paper's tests of layers took 87.9 to 89.6 % less time with its "
              "prototype than with GVirtuS."),
         wrap("The paper trained LeNet with 10,000 iterations and AlexNet with 1,800 on a GPU. Such runs need one: they "
