@@ -12,7 +12,7 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-.PHONY: all shm help deps install uninstall images demo hardware-image test test-fast test-gpu gpu-parts test-kernel \
+.PHONY: all shm help deps install uninstall images test-images demo hardware-image test test-fast test-gpu gpu-parts test-kernel \
 	test-next test-upstream next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb apt-repository bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
@@ -50,7 +50,8 @@ help:
 #: make test-next   the same on the kernel that the series is written for (kvm-patches/BASE)
 #: make test-upstream  Linux's own KVM selftests, with the series and without
 #: make series-6.12  the series for Debian 12's kernel, in build/series-6.12/
-#: make test-vm     guests: under QEMU alone, and in Bochs
+#: make test-vm     guests: under QEMU alone, and in Bochs, more of them than `make test` has: with
+#:                  one processor and with two, on Debian's kernel, and the image for hardware
 #: make test-gpu    every test that needs a GPU: native, loopback and shm compared
 #: make bench-gpu   figures on a GPU, native beside each transport
 #: make bench       all figures that this machine can measure, into docs/results.md:
@@ -86,14 +87,18 @@ endif
 deps:
 	$(Q)tools/install-deps.sh $(DEPS)
 
-images: build-client-stubs build-server build-softgpu build-host build-examples
+# What `make test` boots, and what the other tests and benches boot as well.
+test-images: build-client-stubs build-server build-softgpu build-host build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/bochs images
 	$(Q)$(MAKE) $(SUB) -C tests/vm images
+
+images: test-images
+	$(Q)$(MAKE) $(SUB) -C tests/bochs more-images
 	$(Q)$(if $(wildcard /usr/src/linux-headers-6.12.*[0-9]-amd64),$(MAKE) $(SUB) -C bench/hardware image)
 
 # Where there are images, tests/vm keeps them current, too.
 ifneq ($(filter all test%,$(MAKECMDGOALS)),)
-images: build-tests
+test-images: build-tests
 endif
 
 gpu-kernel: build-host
@@ -143,15 +148,15 @@ test-fast: all
 
 # The tests of `next` are left out while nothing changed that they depend on since they passed.
 NEXT := tests/kernel/next/state.sh
-test: all images $(if $(filter test,$(MAKECMDGOALS)),$(shell $(NEXT) passed || echo next))
+test: all test-images $(if $(filter test,$(MAKECMDGOALS)),$(shell $(NEXT) passed || echo next))
 	$(Q)! $(NEXT) passed || echo "  NEXT     unchanged since it passed; make test-next runs it"
 	$(Q)tests/run.sh all
 
-test-kernel: all images
+test-kernel: all test-images
 	$(Q)tests/run.sh kernel
 
 # Its source is 160 MB to fetch, once, and it takes minutes to build.
-next: build-host images
+next: build-host test-images
 	$(Q)$(MAKE) $(SUB) -C tests/bochs next
 	$(Q)$(MAKE) $(SUB) -C tests/kernel next
 test-next: next
@@ -168,10 +173,10 @@ series-6.12:
 	$(Q)$(MAKE) $(SUB) -C kvm-patches $@
 
 test-vm: all images
-	$(Q)tests/run.sh vm bochs
+	$(Q)tests/run.sh vm bochs more
 
 # Not part of `test`: about a minute for each invalidation.
-invept-table: images
+invept-table: test-images
 	$(Q)$(MAKE) $(SUB) -C tests/kernel
 	$(Q)tests/kernel/invept.sh
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The script runs groups of tests by prove(1), each test under a timeout, and ends with one
 # summary line, which it also writes to build/tests/summary. A group is a folder of build/tests/,
-# or `fast` (all but the slow folders), or `all`. `--one FILE` runs one test.
+# `fast` (all but the slow folders), or `all` (all but `more`, which repeats and takes long).
+# `--one FILE` runs one test.
 set -u
 
 WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,10 +19,15 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 
 # These groups boot Bochs or install packages and are slow; every other folder of build/tests/ is
 # fast.
-SLOW="kernel bochs next deb"
+SLOW="kernel bochs more next deb"
 FAST_TIMEOUT=${WH_FAST_TIMEOUT:-300}
 SLOW_TIMEOUT=${WH_SLOW_TIMEOUT:-1500}
 
+# These groups use a processor all the time, or measure how it is shared: as many at a time as
+# there are processors. The tests of others also wait, so that there is one more of them.
+BUSY="kernel bochs more next limits"
+
+group_of() { basename "$(dirname "$1")"; }
 is_slow() {
 	case " $SLOW " in *" $1 "*) return 0 ;; esac
 	return 1
@@ -32,7 +38,7 @@ is_slow() {
 # then, and neither notice that another test has ended nor start the next.
 one() {
 	[ ! -e /proc/self/fd/9 ] || exec 2>&9 9>&-
-	group=$(basename "$(dirname "$1")")
+	group=$(group_of "$1")
 	limit=$FAST_TIMEOUT
 	! is_slow "$group" || limit=$SLOW_TIMEOUT
 	mkdir -p "$WH_BUILD/tap/$group"
@@ -52,7 +58,7 @@ folders() {
 	for d in "$WH_BUILD"/tests/*/; do
 		d=$(basename "$d")
 		case $1 in
-		all) echo "$d" ;;
+		all) [ "$d" = more ] || echo "$d" ;;
 		fast) is_slow "$d" || echo "$d" ;;
 		"$d") echo "$d" ;;
 		esac
@@ -79,27 +85,51 @@ if [ -z "$tests" ]; then
 	exit 1
 fi
 
-# Slow tests run first, so that the last minutes are not one boot on one core.
-list=$(for t in $tests; do
-	is_slow "$(basename "$(dirname "$t")")" && echo "0 $t" || echo "1 $t"
-done | sort | cut -d' ' -f2)
+# sorted TEST... puts slow tests first, so that the last minutes are not one boot on one core.
+sorted() {
+	for t in "$@"; do
+		is_slow "$(group_of "$t")" && echo "0 $t" || echo "1 $t"
+	done | sort | cut -d' ' -f2
+}
+busy=
+others=
+for t in $tests; do
+	case " $BUSY " in
+	*" $(group_of "$t") "*) busy="$busy $t" ;;
+	*) others="$others $t" ;;
+	esac
+done
 jobs=${WH_TEST_JOBS:-$(nproc)}
 [ "$jobs" -le 2 ] || [ -n "${WH_TEST_JOBS:-}" ] || jobs=2
 
 mkdir -p "$WH_BUILD/tests"
 summary=$WH_BUILD/tests/summary
 : >"$summary"
-# prove prints "Files=…" and then "Result: …"; awk joins them to one line at the end. Of prove's
-# times the one that each test took is shown. The exit status of prove counts as well, because the
-# result line does not count a test that bails out.
+# run JOBS TEST... runs tests, if there are any.
+run() {
+	run_jobs=$1
+	shift
+	[ $# != 0 ] || return
+	sorted "$@" | prove --merge --timer -j"$run_jobs" --exec "$0 --one" - 9>&1 2>&1
+	echo "Status of prove: $?"
+}
+# prove prints "Files=N, Tests=N, N wallclock secs …" and then "Result: …"; awk adds them up to one
+# line at the end. Of prove's times the one that each test took is shown. The exit status of prove
+# counts as well, because the result line does not count a test that bails out.
 # shellcheck disable=SC2086
 {
-	printf '%s\n' $list | prove --merge --timer -j"$jobs" --exec "$0 --one" - 9>&1 2>&1
-	echo "Status of prove: $?"
+	run "$jobs" $busy
+	run $((jobs + 1)) $others
 } |
 awk -v out="$summary" '
-	/^Files=/	{ files = $0; next }
-	/^Result: /	{ result = $0; next }
+	/^Files=/	{
+		split($0, n, /[^0-9]+/)
+		files += n[2]
+		tests += n[3]
+		secs += n[4]
+		next
+	}
+	/^Result: /	{ if (result !~ /FAIL/) result = $0; next }
 	/^Status of prove: / { if ($4 != 0) failed = 1; next }
 	/^\[[0-9:]*\]$/	{ next }
 			{ gsub("^.*/build/tests/", ""); sub(/ \([^()]* CPU\)$/, ""); print; fflush() }
@@ -107,7 +137,7 @@ awk -v out="$summary" '
 		if (failed)
 			result = "Result: FAIL"
 		if (result)
-			print result "  " files > out
+			printf "%s  Files=%d, Tests=%d, %d wallclock secs\n", result, files, tests, secs > out
 	}'
 cat "$summary"
 grep -q '^Result: PASS ' "$summary"

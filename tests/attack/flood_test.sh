@@ -29,23 +29,30 @@ serve
 # one tenant must not disturb another tenant of the same user.
 "$wormhole" tenant create beside --user "$user"
 before=$(logged)
-flood 4000 >"$tmp/said" 2>&1
-like who_connects_all_the_time_is_told "$(cat "$tmp/said")" "[0-9]* tenant flood connects too often: 256 at once and then"
+begun=$(date +%s)
+flood 1200 >"$tmp/said" 2>&1
 # The tenant is served 256 times, plus the number of connections that it got back meanwhile, and
-# no more often.
-is it_is_served_its_number_of_times "$(awk '/served$/ { print ($1 >= 256 && $1 < 1500) }' "$tmp/said")" 1
+# no more often. A machine that starts less than those turns nobody away.
+most=$((256 + 32 * ($(date +%s) - begun + 1)))
+served=$(sed -n 's/ served$//p' "$tmp/said")
+if [ "$most" -lt 1200 ]; then
+	like who_connects_all_the_time_is_told "$(cat "$tmp/said")" "[0-9]* tenant flood connects too often: 256 at once and then"
+else
+	skip who_connects_all_the_time_is_told "workers start too slowly here"
+fi
+ok it_is_served_its_number_of_times [ "$served" -ge 256 -a "$served" -le "$most" ]
 ok log_grows_by_little [ $(($(logged) - before)) -lt 8192 ]
-turned_away=$(awk '!/ served$/ { n += $1 } END { print n }' "$tmp/said")
+turned_away=$(awk '!/ served$/ { n += $1 } END { print n + 0 }' "$tmp/said")
 left_out() { sed -n 's/.* warn: tenant [^:]*: left out: \([0-9]*\) lines; the last: tenant [^:]*: no worker.*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }'; }
 refused_lines() { grep -c '^[^ ]* warn: tenant [^:]*: no worker for a client' "$log"; }
 all_are_counted() { [ $(($(left_out) + $(refused_lines))) = "$turned_away" ]; }
 ok what_is_left_out_is_counted await all_are_counted
-flood 4000 >"$tmp/said" 2>&1 &
+flood 1200 >"$tmp/said" 2>&1 &
 is another_tenant_of_the_same_user_is_served "$(connect_to beside 20)" "20 served"
 wait $!
 before=$(logged)
-flood 200000 hasty >"$tmp/said" 2>&1
-is who_does_not_listen_connects_in_vain "$(cut -d' ' -f1 "$tmp/said")" 200000
+flood 50000 hasty >"$tmp/said" 2>&1
+is who_does_not_listen_connects_in_vain "$(cut -d' ' -f1 "$tmp/said")" 50000
 ok log_grows_by_little_then_too [ $(($(logged) - before)) -lt 8192 ]
 if [ "$(id -u)" = 0 ]; then
 	flood 400 >"$tmp/said" 2>&1 &

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Makefile of a folder with one test of the emulated host includes this first. The test is the
-# folder's script of the folder's name; programs for it are made in $(D).
+# folder's script of the folder's name; programs for it are made in $(D). GROUP is the group of
+# tests that it belongs to, `bochs` where nothing is said.
 include ../../../common.mk
 
 PART := $(notdir $(CURDIR))
 D    := $(O)/bochs/$(PART)/bin
-T    := $(O)/tests/bochs
+T    := $(O)/tests/$(or $(GROUP),bochs)
 LIB  := $(O)/client-stubs/libcuda.so.1
 GPU  := $(O)/softgpu/libcuda.so.1
 

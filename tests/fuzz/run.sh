@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # run.sh TARGET SECONDS FOLDER [SEED] replays the kept corpus of a fuzz target and the inputs in
 # FOLDER. Then, unless SECONDS is 0, it makes new inputs from both, and puts those that reach
-# something new into FOLDER. It ends with a line "TARGET: RUNS runs, COVERED places, N inputs". If
-# it found anything, its exit status is not 0, and it says what it found and which file has the
-# input.
+# something new into FOLDER. It ends with a line "TARGET: RUNS runs, COVERED places, N inputs", which
+# says so if not all that was kept ran. If it found anything, its exit status is not 0, and it says
+# what it found and which file has the input.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
@@ -39,7 +39,11 @@ limit=-max_total_time=$seconds
 rc=$?
 awk -v target="$target" '
 	/ cov: /	{ for (i = 1; i < NF; i++) if ($i == "cov:") cov = $(i + 1); else if ($i == "corp:") corp = $(i + 1) }
+	/\tINITED /	{ kept = 1 }
 	/^stat::number_of_executed_units:/ { runs = $2 }
-	END		{ sub("/.*", "", corp); print target ": " runs + 0 " runs, " cov + 0 " places, " corp + 0 " inputs" }
+	END {
+		sub("/.*", "", corp)
+		print target ": " runs + 0 " runs, " cov + 0 " places, " corp + 0 " inputs" (kept ? "" : ", not all kept ones ran")
+	}
 ' "$TMPDIR/log"
 [ $rc = 0 ] || { tail -n 60 "$TMPDIR/log"; exit 1; }

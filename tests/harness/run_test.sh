@@ -19,7 +19,7 @@ outcome() {
 	echo "$? $(tail -n 1 "$dir/out" | cut -d' ' -f1-2)"
 }
 
-plan 14
+plan 16
 given 'echo 1..1; echo ok 1 - a'
 is passing_test_passes "$(outcome)" "0 Result: PASS"
 is summary_is_kept_in_a_file "$(cat "$dir/tests/summary")" "$(tail -n 1 "$dir/out")"
@@ -52,6 +52,16 @@ is test_that_says_what_it_does_keeps_no_other_waiting "$(
 	WH_BUILD=$dir WH_TEST_JOBS=2 WH_FAST_TIMEOUT=30 "$WH_TOP/tests/run.sh" fast 2>&1 | tail -n 1 | cut -d' ' -f1-2)" \
 	"Result: PASS"
 rm "$dir"/tests/unit/?.t
+given 'echo 1..2; echo ok 1 - a; echo ok 2 - b'
+mkdir "$dir/tests/limits"
+printf '#!/bin/sh\necho 1..1; echo ok 1 - a\n' >"$dir/tests/limits/x.t"
+chmod +x "$dir/tests/limits/x.t"
+outcome >/dev/null
+is groups_that_run_after_each_other_are_added_up "$(tail -n 1 "$dir/out" | cut -d, -f1-2)" \
+	"Result: PASS  Files=2, Tests=3"
+printf '#!/bin/sh\necho 1..1; echo not ok 1 - a\n' >"$dir/tests/limits/x.t"
+is failure_of_the_first_of_them_fails "$(outcome)" "1 Result: FAIL"
+rm "$dir/tests/limits/x.t"
 given 'echo "Bail out! b"'
 is fast_leaves_out_slow_groups "$(
 	mv "$dir/tests/unit/x.t" "$dir/tests/kernel/"

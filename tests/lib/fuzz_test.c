@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ROUNDS_PER_CALL	1000
+#define ROUNDS_PER_CALL	250
 
 /* --- Requests ------------------------------------------------------------------------------ */
 

@@ -13,14 +13,19 @@ top=$(cd "$here/../../.." && pwd)
 
 # The files that the kernel, its machine and the selftests are made of.
 inputs() {
-	find kvm-patches tests/kernel -type f
-	find tests/bochs -maxdepth 1 -type f
+	find kvm-patches tests/kernel -type f ! -name '*.md' ! -name passed ! -name state.sh
+	for f in get-bochs.sh '*.patch' bochsrc.in loader.asm machine.py run_job.py vmcpu.c \
+		job.sh host-init host.config host.list; do
+		find tests/bochs -maxdepth 1 -name "$f"
+	done
 }
 
 sum() {
 	cd "$top"
-	inputs | grep -v -e '\.md$' -e '/next/passed$' | LC_ALL=C sort | tr '\n' '\0' |
-		xargs -0 sha256sum | sha256sum | cut -d' ' -f1
+	{
+		sed -n '/^next:/,/^$/p' tests/bochs/Makefile
+		inputs | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum
+	} | sha256sum | cut -d' ' -f1
 }
 
 case ${1:-} in
