@@ -20,7 +20,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 # These groups boot Bochs or install packages and are slow; every other folder of build/tests/ is
 # fast.
 SLOW="kernel bochs more next deb"
-FAST_TIMEOUT=${WH_FAST_TIMEOUT:-300}
+FAST_TIMEOUT=${WH_FAST_TIMEOUT:-600}
 SLOW_TIMEOUT=${WH_SLOW_TIMEOUT:-1500}
 
 # These groups use a processor all the time, or measure how it is shared: as many at a time as
