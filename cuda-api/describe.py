@@ -11,7 +11,7 @@ import fnmatch
 import os
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import effects
 import headers
@@ -253,10 +253,10 @@ def _read(path):
 
 def driver_header():
     """Returns what cuda.h declares, and the functions for graphics. These are refused, so that their names will do."""
-    header = headers.parse(headers.driver_source())
-    for name in headers.graphics_names():
-        header.functions[name] = headers.Function(name, header.functions['cuInit'].result, [])
-    return header
+    header = headers.driver()
+    result = header.functions['cuInit'].result
+    graphics = {name: headers.Function(name, result, []) for name in headers.graphics_names()}
+    return replace(header, functions=header.functions | graphics)
 
 
 def library_header(profile):

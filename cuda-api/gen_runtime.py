@@ -412,7 +412,7 @@ def main():
     sys.path.insert(0, HERE)
     import headers
     runtime = headers.parse('#include <cuda_runtime_api.h>\n#include <cuda_profiler_api.h>\n')
-    driver = headers.parse(headers.driver_source())
+    driver = headers.driver()
     missing = sorted(set(runtime.functions) - set(calls))
     if missing:
         die('declared by the header but not in runtime_calls.txt: ' + ' '.join(missing))

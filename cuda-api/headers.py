@@ -5,7 +5,7 @@
 Owns the knowledge of how NVIDIA's headers are to be parsed, nothing about what
 the project does with them; the generators of both API layers build on it.
 
-    hdr = headers.parse(headers.driver_source())        # cuda.h, every name
+    hdr = headers.driver()                              # cuda.h, every name
     hdr.functions['cuMemAlloc_v2'].params[0].type.pointee.size
     headers.current_names()['cuMemAlloc']               # 'cuMemAlloc_v2'
     headers.pfn_versions()['cuMemAlloc']                # [(2000, 'cuMemAlloc'), ...]
@@ -199,10 +199,10 @@ class Header:
     tu: object = None
 
 
-def _function(cur):
+def _function(cur, defaults):
     params = []
     for i, arg in enumerate(cur.get_arguments()):
-        tokens = [t.spelling for t in arg.get_tokens()]
+        tokens = [t.spelling for t in arg.get_tokens()] if defaults else []
         default = ' '.join(tokens[tokens.index('=') + 1:]) if '=' in tokens else ''
         params.append(Param(arg.spelling or f'arg{i}', Type(arg.type), default))
     deprecated = cur.availability == ci.AvailabilityKind.DEPRECATED
@@ -210,12 +210,12 @@ def _function(cur):
                     cur.type.is_function_variadic(), deprecated, os.path.basename(str(cur.location.file)))
 
 
-def _add(hdr, cur, keep):
+def _add(hdr, cur, keep, cplusplus):
     kind = cur.kind
     if kind == ci.CursorKind.FUNCTION_DECL and cur.storage_class == ci.StorageClass.STATIC:
         return
     if kind == ci.CursorKind.FUNCTION_DECL and keep(cur.spelling):
-        hdr.functions.setdefault(cur.spelling, _function(cur))
+        hdr.functions.setdefault(cur.spelling, _function(cur, cplusplus))
     elif kind == ci.CursorKind.TYPEDEF_DECL:
         canon = cur.type.get_canonical()
         if canon.kind.name == 'RECORD' and canon.get_size() >= 0:
@@ -232,13 +232,13 @@ def _add(hdr, cur, keep):
         hdr.macros[cur.spelling] = [t.spelling for t in cur.get_tokens()][1:]
 
 
-def _add_all(hdr, parent, keep):
+def _add_all(hdr, parent, keep, cplusplus):
     """Adds what a parent has. extern "C" { } is a parent of its own, which libclang does not always name."""
     for cur in parent.get_children():
         if cur.kind in (ci.CursorKind.LINKAGE_SPEC, ci.CursorKind.UNEXPOSED_DECL):
-            _add_all(hdr, cur, keep)
+            _add_all(hdr, cur, keep, cplusplus)
         else:
-            _add(hdr, cur, keep)
+            _add(hdr, cur, keep, cplusplus)
 
 
 def parse(source, defines=(), keep=lambda name: name.startswith('cu'), cplusplus=False, includes=()):
@@ -258,7 +258,7 @@ def parse(source, defines=(), keep=lambda name: name.startswith('cu'), cplusplus
     if bad:
         raise SystemExit('headers.py: ' + '\n'.join(bad))
     hdr = Header(tu=tu)
-    _add_all(hdr, tu.cursor, keep)
+    _add_all(hdr, tu.cursor, keep, cplusplus)
     return hdr
 
 
@@ -266,6 +266,12 @@ def driver_source():
     """Returns text whose parse declares every exported driver function, with old versions and _ptsz."""
     return ('#define __CUDA_API_VERSION_INTERNAL\n#define __CUDA_API_VERSION_INTERNAL_ODR\n'
             '#include <cuda.h>\n#include <cudaProfiler.h>\n')
+
+
+@functools.lru_cache(None)
+def driver():
+    """Returns the parse of driver_source(), which is not the caller's to change."""
+    return parse(driver_source())
 
 
 GRAPHICS = ('cudaGL', 'cudaEGL', 'cudaVDPAU')
@@ -315,11 +321,13 @@ def pfn_versions():
     versions = {}
     for name, ver, suffix in re.findall(r'\(CUDAAPI \*PFN_(cu(?!WGL)\w+?)_v(\d+)(_pt[sd][sz])?\)', text):
         versions.setdefault((name, suffix), set()).add(int(ver))
-    symbols = sorted([*parse(driver_source()).functions, *graphics_names()])
+    symbols = {}
+    for symbol in [*driver().functions, *graphics_names()]:
+        name, ver, suffix = re.fullmatch(r'(\w+?)(?:_v(\d+))?(_pt[sd][sz])?', symbol).groups('')
+        symbols.setdefault((name, suffix), []).append((int(ver or 1), symbol))
     out = {}
     for (name, suffix), vers in sorted(versions.items()):
-        rx = re.compile(re.escape(name) + r'(?:_v(\d+))?' + suffix + '$')
-        syms = sorted((int(m.group(1) or 1), s) for s in symbols for m in [rx.match(s)] if m)
+        syms = sorted(symbols.get((name, suffix), []))
         if len(syms) != len(vers):
             raise SystemExit(f'headers.py: {name}{suffix}: {len(vers)} versions, {len(syms)} symbols')
         out[name + suffix] = list(zip(sorted(vers), (s for _, s in syms)))
