@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -190,28 +189,24 @@ int wh_front(char **words, int (*server)(int ready))
 
 static int timer = -1;
 
-static void on_time(int fd, void *arg)
+static void on_time(void)
 {
-	(void)fd;
-	(void)arg;
 	wh_say("info", "the server was not started again within %u s, and ends", wh_server.keep_s);
 	wh_loop_stop();
 }
 
 static void set(unsigned int seconds)
 {
-	const struct itimerspec when = { .it_value.tv_sec = seconds };
-
 	if (timer < 0 && seconds) {
-		timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-		if (timer < 0 || !wh_loop_add(timer, on_time, NULL)) {
+		timer = wh_timer_new(on_time);
+		if (timer < 0) {
 			wh_say("error", "a timer: %s; the server ends at once", strerror(errno));
 			wh_loop_stop();
 			return;
 		}
 	}
 	if (timer >= 0)
-		timerfd_settime(timer, 0, &when, NULL);
+		wh_timer_set(timer, seconds * 1000, false);
 }
 
 void wh_front_gone(void)

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,28 +120,18 @@ bool wh_judge_start(void)
 	return false;
 }
 
-static void on_time(int fd, void *arg)
+static void on_time(void)
 {
-	uint64_t times;
-
-	(void)arg;
-	if (read(fd, &times, sizeof(times)) == sizeof(times) && !reader.pid)
+	if (!reader.pid)
 		wh_judge_start();
 }
 
 /* False: nobody would start it. */
 static bool start_later(unsigned int ms)
 {
-	const struct itimerspec when = {
-		.it_value = { ms / 1000, ms % 1000 * 1000000l },
-	};
-
-	if (reader.timer < 0) {
-		reader.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-		if (reader.timer < 0 || !wh_loop_add(reader.timer, on_time, NULL))
-			return false;
-	}
-	return !timerfd_settime(reader.timer, 0, &when, NULL);
+	if (reader.timer < 0)
+		reader.timer = wh_timer_new(on_time);
+	return reader.timer >= 0 && wh_timer_set(reader.timer, ms, false);
 }
 
 /*

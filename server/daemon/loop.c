@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define MAX_EVENTS	2048	/* tenants, their processes, connections */
@@ -126,6 +127,35 @@ void wh_loop_every(unsigned int ms, void (*fn)(void))
 	timer.ms = ms;
 	timer.fn = fn;
 	timer.due = wh_now_ms() + ms;
+}
+
+static void on_timer(int fd, void *arg)
+{
+	void (*fn)(void) = (void (*)(void))arg;
+	uint64_t times;
+
+	if (read(fd, &times, sizeof(times)) == sizeof(times))
+		fn();
+}
+
+int wh_timer_new(void (*fn)(void))
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), error;
+
+	if (fd < 0 || wh_loop_add(fd, on_timer, (void *)fn))
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+bool wh_timer_set(int fd, unsigned int ms, bool again)
+{
+	const struct timespec in = { ms / 1000, ms % 1000 * 1000000l };
+	const struct itimerspec when = { .it_value = in, .it_interval = again ? in : (struct timespec){ 0 } };
+
+	return !timerfd_settime(fd, 0, &when, NULL);
 }
 
 static void (*after)(void);

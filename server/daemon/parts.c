@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "shm.h"
@@ -175,20 +174,14 @@ static bool runs;
 /* A timer that runs is left alone, so that nobody can put off the next look. */
 static void look_again(const struct wh_tenant *t)
 {
-	const struct itimerspec when = { .it_value.tv_nsec = LOOK_MS * 1000000l };
-
 	if (!runs && (wh_parts_kept(t) || t->loose || (t->host_memory && t->workers)))
-		runs = !timerfd_settime(timer, 0, &when, NULL);
+		runs = wh_timer_set(timer, LOOK_MS, false);
 }
 
-static void on_time(int fd, void *arg)
+static void on_time(void)
 {
 	struct wh_tenant *t = NULL;
-	uint64_t n;
 
-	(void)arg;
-	if (read(fd, &n, sizeof(n)) != sizeof(n))
-		return;
 	runs = false;
 	while ((t = wh_tenant_next(t)))
 		wh_parts_look(t);
@@ -203,21 +196,15 @@ static unsigned int soon_ms;
 
 static void look_soon(unsigned int ms)
 {
-	const struct itimerspec when = { .it_value.tv_nsec = ms * 1000000l };
-
 	soon_ms = ms;
-	timerfd_settime(soon_timer, 0, &when, NULL);
+	wh_timer_set(soon_timer, ms, false);
 }
 
-static void on_soon(int fd, void *arg)
+static void on_soon(void)
 {
 	struct wh_tenant *t = NULL;
 	bool more = false;
-	uint64_t n;
 
-	(void)arg;
-	if (read(fd, &n, sizeof(n)) != sizeof(n))
-		return;
 	while ((t = wh_tenant_next(t))) {
 		if (!t->look_soon)
 			continue;
@@ -354,10 +341,9 @@ static bool can_ask(void)
 
 bool wh_parts_start(char *err, size_t err_size)
 {
-	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	soon_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (timer < 0 || soon_timer < 0 || !wh_loop_add(timer, on_time, NULL) ||
-	    !wh_loop_add(soon_timer, on_soon, NULL)) {
+	timer = wh_timer_new(on_time);
+	soon_timer = wh_timer_new(on_soon);
+	if (timer < 0 || soon_timer < 0) {
 		snprintf(err, err_size, "a timer: %s", strerror(errno));
 		return false;
 	}

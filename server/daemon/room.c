@@ -24,7 +24,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "daemon/handover.h"
@@ -484,15 +483,6 @@ static void look(void)
 		serve(now);
 }
 
-static void on_time(int fd, void *arg)
-{
-	uint64_t times;
-
-	(void)arg;
-	if (read(fd, &times, sizeof(times)) == sizeof(times))
-		look();
-}
-
 /* --- What has become of it ---------------------------------------------------------------- */
 
 /* What ended before its time goes on: a try that was in vain costs the others none of theirs. */
@@ -572,13 +562,10 @@ static bool is_needed(void)
 
 bool wh_room_start(void)
 {
-	const struct itimerspec every = { { 0, LOOK_MS * 1000000 }, { 0, LOOK_MS * 1000000 } };
-
 	if (!is_needed())
 		return true;
-	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	return timer >= 0 && !timerfd_settime(timer, 0, &every, NULL) &&
-	       wh_loop_add(timer, on_time, NULL);
+	timer = wh_timer_new(look);
+	return timer >= 0 && wh_timer_set(timer, LOOK_MS, true);
 }
 
 void wh_room_say(cJSON *o, const struct wh_tenant *t)

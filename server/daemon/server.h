@@ -188,9 +188,13 @@ int wh_loop_next(int *at, wh_event_fn fn, void **arg);
 void wh_loop_pause(int fd, bool pause);
 /*
  * Calls fn about every `ms` milliseconds; NULL: no more. There is only one such timer, which log.c
- * uses.
+ * uses, because it needs no descriptor.
  */
 void wh_loop_every(unsigned int ms, void (*fn)(void));
+/* Makes a timer that calls fn, and does not run at first. -1: errno. */
+int wh_timer_new(void (*fn)(void));
+/* Has it call after `ms` milliseconds, once, or again and again; 0: no more. False: errno. */
+bool wh_timer_set(int timer, unsigned int ms, bool again);
 /* Call this in a child: closes what the loop listens to. */
 void wh_loop_leave(void);
 /* From now on this is called after each round of events. */

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "daemon/server.h"
@@ -133,14 +132,10 @@ void wh_shares_save(bool sync)
 	free(whole);
 }
 
-static void on_time(int fd, void *arg)
+/* A power cut may take this one back; a wait for the disk would hold up all clients. */
+static void on_time(void)
 {
-	uint64_t times;
-
-	(void)arg;
-	/* A power cut may take this one back; a wait for the disk would hold up all clients. */
-	if (read(fd, &times, sizeof(times)) == sizeof(times))
-		wh_shares_save(false);
+	wh_shares_save(false);
 }
 
 /* --- Reading ---------------------------------------------------------------------------- */
@@ -250,11 +245,8 @@ static void read_all(int dir)
 
 static bool start_timer(void)
 {
-	const struct itimerspec every = { { PERIOD_S, 0 }, { PERIOD_S, 0 } };
-
-	shares.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	return shares.timer >= 0 && !timerfd_settime(shares.timer, 0, &every, NULL) &&
-	       wh_loop_add(shares.timer, on_time, NULL);
+	shares.timer = wh_timer_new(on_time);
+	return shares.timer >= 0 && wh_timer_set(shares.timer, PERIOD_S * 1000, true);
 }
 
 void wh_shares_start(bool handed)
