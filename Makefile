@@ -47,7 +47,7 @@ help:
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
-#: make test-next   the same on the kernel that the series is written for (kvm-patches/BASE)
+#: make test-next   the same, and on the kernel that the series is written for (kvm-patches/BASE)
 #: make test-upstream  Linux's own KVM selftests, with the series and without
 #: make series-6.12  the series for Debian 12's kernel, in build/series-6.12/
 #: make test-vm     guests: under QEMU alone, and in Bochs, more of them than `make test` has: with
@@ -146,11 +146,13 @@ demo-host: demo-server
 test-fast: all
 	$(Q)tests/run.sh fast
 
-# The tests of `next` are left out while nothing changed that they depend on since they passed.
-NEXT := tests/kernel/next/state.sh
-test: all test-images $(if $(filter test,$(MAKECMDGOALS)),$(shell $(NEXT) passed || echo next))
-	$(Q)! $(NEXT) passed || echo "  NEXT     unchanged since it passed; make test-next runs it"
-	$(Q)tests/run.sh all
+# The kernel tests are left out while nothing changed that they depend on since they passed.
+STATE := tests/kernel/state.sh
+test: all test-images $(if $(filter test,$(MAKECMDGOALS)),$(shell $(STATE) passed || echo next))
+	$(Q)if $(STATE) passed; then \
+		echo "  KERNEL   tests left out: unchanged since they passed; make test-next runs them"; \
+		tests/run.sh all-but-kernel; \
+	else tests/run.sh all; fi
 
 test-kernel: all test-images
 	$(Q)tests/run.sh kernel
@@ -159,9 +161,9 @@ test-kernel: all test-images
 next: build-host test-images
 	$(Q)$(MAKE) $(SUB) -C tests/bochs next
 	$(Q)$(MAKE) $(SUB) -C tests/kernel next
-test-next: next
-	$(Q)tests/run.sh next
-	$(Q)$(NEXT) keep
+test-next: all next
+	$(Q)tests/run.sh kernel next
+	$(Q)$(STATE) keep
 
 # Not part of `test`: a kernel more, and an hour of two cores.
 test-upstream: next

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The script runs groups of tests by prove(1), each test under a timeout, and ends with one
 # summary line, which it also writes to build/tests/summary. A group is a folder of build/tests/,
-# `fast` (all but the slow folders), or `all` (all but `more`, which repeats and takes long).
-# `--one FILE` runs one test.
+# `fast` (all but the slow folders), `all` (all but `more`, which repeats and takes long), or
+# `all-but-kernel` (see tests/kernel/state.sh). `--one FILE` runs one test.
 set -u
 
 WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -59,6 +59,7 @@ folders() {
 		d=$(basename "$d")
 		case $1 in
 		all) [ "$d" = more ] || echo "$d" ;;
+		all-but-kernel) case $d in more | kernel | next) ;; *) echo "$d" ;; esac ;;
 		fast) is_slow "$d" || echo "$d" ;;
 		"$d") echo "$d" ;;
 		esac

@@ -152,9 +152,10 @@ int wh_timer_new(void (*fn)(void))
 
 bool wh_timer_set(int fd, unsigned int ms, bool again)
 {
-	const struct timespec in = { ms / 1000, ms % 1000 * 1000000l };
-	const struct itimerspec when = { .it_value = in, .it_interval = again ? in : (struct timespec){ 0 } };
+	struct itimerspec when = { .it_value = { ms / 1000, ms % 1000 * 1000000l } };
 
+	if (again)
+		when.it_interval = when.it_value;
 	return !timerfd_settime(fd, 0, &when, NULL);
 }
 

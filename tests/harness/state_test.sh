@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The test promises that `make test` leaves out the kernel tests on the newer kernel only while
-# nothing changed that they depend on (tests/kernel/next/state.sh).
+# The test promises that `make test` leaves out the kernel tests only while nothing changed that
+# they depend on (tests/kernel/state.sh).
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -12,7 +12,7 @@ mkdir -p "$tmp/tests/bochs"
 cp -r "$WH_TOP/kvm-patches" "$tmp/"
 cp -r "$WH_TOP/tests/kernel" "$tmp/tests/"
 find "$WH_TOP/tests/bochs" -maxdepth 1 -type f -exec cp -t "$tmp/tests/bochs" '{}' +
-state=$tmp/tests/kernel/next/state.sh
+state=$tmp/tests/kernel/state.sh
 passed() { "$state" passed && echo yes || echo no; }
 # changed FILE says whether they count as passed after a change to it, and takes that back.
 changed() {
@@ -23,7 +23,7 @@ changed() {
 }
 
 plan 8
-rm -f "$tmp/tests/kernel/next/passed"
+rm -f "$tmp/tests/kernel/passed"
 is without_a_record_they_run "$(passed)" no
 "$state" keep
 is what_passed_does_not_run_again "$(passed)" yes
