@@ -30,6 +30,9 @@ PLAIN := -I$(TOP)/cuda-api/plain
 WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \
 	     -I$(TOP)/hypercall-abi -I$(O)/gen $(if $(WERROR),-Werror)
 
+# Generated code is large, and nobody looks at its variables in a debugger: this takes a quarter less time.
+GENERATED := -g1
+
 # What is shipped is built with Debian's flags (debian/rules), so that packages have the very files
 # that the tests ran. There is no stack protector: its value is read through FS, which a call
 # switches between the client and the worker (trampoline/landing.asm).

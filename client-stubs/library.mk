@@ -44,7 +44,7 @@ $(NAMES): $(OBJ)/name_%.o: ../soname.c
 	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -DSONAME='"$*"' -c -o $@ $<
 
 $(OBJ)/gen_$(NAME)_client.o $(GONE):
-	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $(GEN)/$(@F:.o=.c)
+	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) $(GENERATED) -c -o $@ $(GEN)/$(@F:.o=.c)
 
 # The library needs the exact interface of our libcuda.so.1. An exported name without code fails here.
 define link # MAP[,NEEDED]
