@@ -206,7 +206,7 @@ static void set(unsigned int seconds)
 		}
 	}
 	if (timer >= 0)
-		wh_timer_set(timer, seconds * 1000, false);
+		wh_timer_set(timer, seconds * 1000ull, false);
 }
 
 void wh_front_gone(void)

@@ -150,9 +150,11 @@ int wh_timer_new(void (*fn)(void))
 	return -1;
 }
 
-bool wh_timer_set(int fd, unsigned int ms, bool again)
+bool wh_timer_set(int fd, uint64_t ms, bool again)
 {
-	struct itimerspec when = { .it_value = { ms / 1000, ms % 1000 * 1000000l } };
+	struct itimerspec when = {
+		.it_value = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 },
+	};
 
 	if (again)
 		when.it_interval = when.it_value;

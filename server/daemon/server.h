@@ -194,7 +194,7 @@ void wh_loop_every(unsigned int ms, void (*fn)(void));
 /* Makes a timer that calls fn, and does not run at first. -1: errno. */
 int wh_timer_new(void (*fn)(void));
 /* Has it call after `ms` milliseconds, once, or again and again; 0: no more. False: errno. */
-bool wh_timer_set(int timer, unsigned int ms, bool again);
+bool wh_timer_set(int timer, uint64_t ms, bool again);
 /* Call this in a child: closes what the loop listens to. */
 void wh_loop_leave(void);
 /* From now on this is called after each round of events. */
