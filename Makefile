@@ -44,7 +44,8 @@ help:
 #:                  whose programs are served by this machine (transport ring)
 #: make hardware-image  build/hardware/: a bootable image that measures an Intel machine, for a
 #:                  stick or a PXE server (docs/hardware.md)
-#: make test        every test that needs neither a GPU nor VMX hardware
+#: make test        the tests that need neither a GPU nor VMX hardware: the KVM selftests if they have to
+#:                  run again (test-next), and of guests in Bochs each job once (test-vm)
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
 #: make test-next   the same, and on the kernel that the series is written for (kvm-patches/BASE)
