@@ -23,7 +23,7 @@ from heads import head_line, Profile
 
 VERBS = ('generated', 'table', life.VERB, life.SETTING, 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
 FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps',
-         'makes')
+         'makes', 'same')
 # Flags with arguments, and how many they have: +charge[key,bytes] and so on.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 2), 'pool': (3, 3), 'reconcile': (1, 1), 'exec': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),

@@ -273,6 +273,14 @@ def library_post(d, call, lib):
     return f'\tres = wh_{lib}post(&c, sizeof(*q),\n\t\t\t\t{words});\n'
 
 
+def library_ask(call, lib):
+    """Asks a question whose answer depends on its request alone. Padding was cleared, as for a post."""
+    for a in call.args:
+        if a.kind not in ('scalar', 'handle', 'object') and not (a.kind == 'out' and not a.array and not a.mode):
+            raise SystemExit(f'{call.name}: +same, but the answer may depend on what {a.name} leads to')
+    return f'\tres = wh_{lib}ask(&c, sizeof(*q), sizeof(struct wh_rsp_{call.name}));\n'
+
+
 def library_launch():
     """Comes before a library's call that launches. A result other than success is a wait, which dispatch
     knows (charge.h)."""

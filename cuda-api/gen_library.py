@@ -136,6 +136,13 @@ static inline {status} wh_{name}_post(struct wh_call *c, size_t key, uint64_t ad
 	return wh_library_post(c, key, addresses) ? ({status})r->result : wh_{name}_lost(c->result);
 }}
 
+static inline {status} wh_{name}_ask(struct wh_call *c, size_t size, size_t fixed)
+{{
+	const struct wh_rsp *r = c->rsp;
+
+	return wh_library_ask(c, size, fixed) ? ({status})r->result : wh_{name}_lost(c->result);
+}}
+
 static inline {status} wh_{name}_refuse(const char *function)
 {{
 	wh_refuse(function);

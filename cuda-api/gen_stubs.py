@@ -30,7 +30,7 @@ import opaque
 import told
 import watched
 from gen_common import (append_ids, bad_handle, checked_in, fields_in, fnv64, in_order, lead, library_launch,
-                        library_post, number, operand_pack, operand_reach, proto, reach_check, req_fields,
+                        library_ask, library_post, number, operand_pack, operand_reach, proto, reach_check, req_fields,
                         request_checks, rsp_fields, size_checks, STATES, struct, wire_text, wrap, write)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -258,13 +258,18 @@ def client_body(d, call, name):
     post = 'post' in call.flags
     if post and (back or extra or 'after' in call.flags):
         raise SystemExit(f'gen_stubs.py: {call.name}: +post, but it has more than a fixed request')
-    if post and not pro.driver:
+    same = 'same' in call.flags
+    if same and (pro.driver or post or about or extra):
+        raise SystemExit(f'gen_stubs.py: {call.name}: +same is for a question of numbers to a library')
+    if (post or same) and not pro.driver:
         text += '\tmemset(&q->hdr + 1, 0, sizeof(*q) - sizeof(q->hdr));\n'
     text += lead(fields)
     if about:
         text += lead(kept.run(d, call))
     elif post and not pro.driver:
         text += library_post(d, call, lib)
+    elif same:
+        text += library_ask(call, lib)
     elif post:
         memory = any(a.kind in ('addr', 'host') or 'deviceptr' in a.type.bare for a in call.args)
         text += f'\tres = wh_post{"_memory" * memory}(&c, sizeof(*q));\n'

@@ -88,6 +88,12 @@ bool wh_library_run(struct wh_call *c, size_t fixed);
  * words in `addresses` (wh_word) it only matters whether they are 0.
  */
 bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses);
+/*
+ * Replaces wh_library_run() for a question whose answer of `fixed` bytes depends on the `size` bytes
+ * of its request alone, and on what calls of the library that are waited for leave. It is asked
+ * once as long as no such call comes.
+ */
+bool wh_library_ask(struct wh_call *c, size_t size, size_t fixed);
 #define wh_word(type, field)	(1ULL << offsetof(type, field) / 8)
 void wh_end(struct wh_call *c);
 

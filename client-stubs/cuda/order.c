@@ -77,9 +77,13 @@ void wh_post_change(uint16_t e)
 		__atomic_fetch_sub(&wh_captures, 1, __ATOMIC_RELAXED);
 }
 
-/* Proofs hold for the parent's worker only. */
+/* Proofs and answers hold for the parent's worker only. */
 void wh_post_after_fork(void)
 {
+	unsigned int i;
+
+	for (i = 0; i < WH_LIBS; i++)
+		raise_by_one(&wh_epoch_library[i]);
 	raise_by_one(&wh_epoch);
 	raise_by_one(&wh_epoch_memory);
 }
