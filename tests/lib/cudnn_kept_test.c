@@ -204,21 +204,109 @@ static void test_fork(void)
 	ok(!layer(5) && size_of(t) == 5 && !strstr(news(), "set tensor"), "which_keeps_them");
 }
 
+/* --- Questions --------------------------------------------------------------------------- */
+
+/* Returns the answer, or the negative of an error. */
+static long size_for(cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t y, int mode)
+{
+	size_t size = 0;
+	cudnnStatus_t res = cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+		handle, (cudnnBatchNormMode_t)mode, CUDNN_BATCHNORM_OPS_BN, x, NULL, y, x, NULL,
+		&size);
+
+	return res ? -(long)res : (long)size;
+}
+
+/* Was the library asked since the last news()? */
+static int asked(void)
+{
+	return strstr(news(), "size of bn") != NULL;
+}
+
+static void *asks(void *answer)
+{
+	cudnnTensorDescriptor_t t = made(CUDNN_DATA_FLOAT, 8);
+
+	*(long *)answer = size_for(t, t, 1);
+	cudnnDestroyTensorDescriptor(t);
+	return NULL;
+}
+
+/* Asks about so many descriptors, the first of which has that size. */
+static int wrong_answers(int first)
+{
+	cudnnTensorDescriptor_t t;
+	int n, wrong = 0;
+
+	for (n = first; n < first + 64; n++) {
+		t = made(CUDNN_DATA_FLOAT, n);
+		wrong += size_for(t, t, 1) != 1001L * n;
+		cudnnDestroyTensorDescriptor(t);
+	}
+	return wrong;
+}
+
+static void test_questions(void)
+{
+	cudnnTensorDescriptor_t x = made(CUDNN_DATA_FLOAT, 5), y = made(CUDNN_DATA_FLOAT, 7), own;
+	long of_thread = 0;
+	pthread_t thread;
+	int status = -1;
+	pid_t pid;
+
+	ok(size_for(x, y, 1) == 5007 && asked(), "size_is_asked_for");
+	ok(size_for(x, y, 1) == 5007 && !asked(), "once");
+	ok(!layer(5) && size_for(x, y, 1) == 5007 && !asked(), "also_with_layers_in_between");
+	ok(size_for(y, x, 1) == 7005 && size_for(x, x, 1) == 5005, "other_numbers_have_other_answers");
+	ok(!set(y, CUDNN_DATA_FLOAT, 6) && size_for(x, y, 1) == 5006,
+	   "so_has_a_descriptor_that_was_set_anew");
+	ok(!set(y, CUDNN_DATA_FLOAT, 7) && size_for(x, y, 1) == 5007, "and_back");
+	news();
+	ok(size_for(x, y, 99) == -CUDNN_STATUS_BAD_PARAM && asked() &&
+	   size_for(x, y, 99) == -CUDNN_STATUS_BAD_PARAM && asked(), "what_is_refused_is_asked_again");
+	own = make();
+	cudnnDeriveBNTensorDescriptor(own, x, CUDNN_BATCHNORM_SPATIAL);
+	ok(size_for(own, y, 1) == 5007 && !cudnnDeriveBNTensorDescriptor(own, y, CUDNN_BATCHNORM_SPATIAL) &&
+	   size_for(own, y, 1) == 7007, "call_that_changes_a_descriptor_changes_its_answer");
+	pthread_create(&thread, NULL, asks, &of_thread);
+	pthread_join(thread, NULL);
+	ok(of_thread == 8008, "another_thread_has_its_own_answers");
+	ok_eq(wrong_answers(100), 0, "many_have_their_own");
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(cudnnCreate(&handle) || wrong_answers(200));
+	waitpid(pid, &status, 0);
+	ok_eq(status, 0, "so_have_those_of_a_forks_child_whose_numbers_may_be_the_same");
+	cudnnDestroyTensorDescriptor(own);
+	cudnnDestroyTensorDescriptor(x);
+	cudnnDestroyTensorDescriptor(y);
+}
+
+/* A layer whose size is asked for, as a framework does it. */
+static int asking_layer(int n)
+{
+	cudnnTensorDescriptor_t x = made(CUDNN_DATA_FLOAT, n);
+	int bad = size_for(x, x, 1) != 1000 * n + n || softmax(x, x);
+
+	return bad || cudnnDestroyTensorDescriptor(x);
+}
+
 /* For cudnn_requests_test.sh: runs @n layers, each with descriptors of its own. */
-static int requests(int n)
+static int requests(int n, int (*one)(int n))
 {
 	int bad = begin();
 
 	for (; n; n--)
-		bad |= layer(5);
+		bad |= one(5);
 	return bad;
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 3)
-		return requests(atoi(argv[2]));
-	tap_plan(29);
+		return requests(atoi(argv[2]), strcmp(argv[1], "asking") ? layer : asking_layer);
+	tap_plan(40);
 	begin();
 	news();
 	test_like_before();
@@ -227,5 +315,6 @@ int main(int argc, char **argv)
 	test_threads();
 	test_fork();
 	test_many();
+	test_questions();
 	return tap_exit();
 }

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 echo "TAP version 13"
-echo "1..6"
+echo "1..7"
 start_server
 one=$(requests cudnn 1) && [ "${one% *}" -gt 0 ]
 point "plan_is_executed"
@@ -24,3 +24,5 @@ point "fills_and_copies_between_them_are_not_waited_for_but_for_what_comes_back"
 # The program makes three descriptors and a softmax, in the classic way.
 more=$(hundred cudnn_kept) && [ "$more" = "100 0" ]
 point "layer_of_descriptors_made_for_it_is_one_request_and_no_wait" || echo "# $more"
+more=$(hundred cudnn_kept asking) && [ "$more" = "100 0" ]
+point "nor_is_a_size_asked_for_again_before_each" || echo "# $more"
