@@ -5,14 +5,17 @@ natively and under `wormhole run`, and prints both beside each other.
     bench/caffe.sh CAFFE=FOLDER [OPTION...]
     bench/caffe.sh CAFFE=/src/caffe --json caffe.json                     # on a GPU
     bench/caffe.sh CAFFE=/src/caffe --backend softgpu --work /tmp/caffe   # without a GPU, less of it
+    bench/caffe.sh CAFFE=/src/caffe --backend softgpu --work /tmp/caffe --parts vmfunc   # in a client VM
 
 FOLDER is a checkout of github.com/BVLC/caffe, which stays as it is. build.mk beside this file
-builds it, without cuDNN. Three parts:
+builds it, without cuDNN. Three parts, and one that runs only where --parts names it:
 
   tests     Caffe's tests of the GPU, by tests/others/run.py (docs/others.md)
   lenet     Caffe's own solver and network, on digits that digits.cpp makes. Each loss that is
             printed, and the weights at the end, have to be the same both ways.
   alexnet   `caffe time` on Caffe's own network, on data of a constant: the time of each layer
+  vmfunc    lenet with few iterations of small batches, natively and in a client VM over vmfunc, in the
+            emulated VMX host (vm.py). It needs --backend softgpu, and what `make test-images` builds.
 
 What natively means is in tests/others/run.py. Over softgpu each part is reduced: times are those of an
 interpreter, and say nothing of a GPU.
@@ -39,10 +42,12 @@ OTHERS = os.path.join(TOP, 'tests', 'others')
 sys.path[:0] = [HERE, OTHERS]
 import nets  # noqa: E402
 import recipe_caffe  # noqa: E402
+import vm  # noqa: E402
 from suite import NotBuilt, Suite  # noqa: E402
 from worlds import Worlds, capability  # noqa: E402
 
 PARTS = 'tests', 'lenet', 'alexnet'
+MORE = 'vmfunc',  # runs only where it is named
 WAYS = 'native', 'shm'
 # What is run by default: the interpreter has a small part of it.
 AMOUNTS = {
@@ -50,6 +55,7 @@ AMOUNTS = {
     'softgpu': {'iterations': 10, 'batch': 1, 'repeats': 1, 'rounds': 1, 'only': 'Im2colKernel Softmax SplitLayer'},
 }
 DIGITS = 12000, 2000  # to learn from, and to test with
+VM_DIGITS = 100, 20   # the same for the client VM
 
 
 class Failed(Exception):
@@ -73,12 +79,14 @@ def arguments(given):
     p.add_argument('--libraries', default='', metavar='FOLDER[:FOLDER...]',
                    help="where NVIDIA's libraries are, for native programs and for the server")
     p.add_argument('--arch', help="compute capability to build for, such as 90 (default: the GPU's; softgpu: 75)")
-    p.add_argument('--parts', default=' '.join(PARTS), metavar='WORDS', help='which parts run (default: all three)')
+    p.add_argument('--parts', default=' '.join(PARTS), metavar='WORDS', help='which parts run (default: first three)')
     p.add_argument('--only', metavar='WORDS', help='run the tests of Caffe with one of these words in their names')
     p.add_argument('--iterations', type=int, help='of LeNet (default: 10000; softgpu: 10)')
     p.add_argument('--batch', type=int, help='images of AlexNet at a time (default: 128; softgpu: 1)')
     p.add_argument('--repeats', type=int, help='how often a round times each layer (default: 50; softgpu: 1)')
     p.add_argument('--rounds', type=int, help='of AlexNet, each way in turns (default: 3; softgpu: 1)')
+    p.add_argument('--vm-iterations', type=int, default=3, help='of LeNet in the client VM (default: 3)')
+    p.add_argument('--vm-batch', type=int, default=8, help="images at a time there (default: 8; Caffe's own is 64)")
     p.add_argument('--jobs', type=int, default=min(8, os.cpu_count()), help='how many compile or test at a time')
     p.add_argument('--timeout', type=int, default=900, metavar='SECONDS', help='what one run may take')
     p.add_argument('--json', metavar='FILE', help='write the figures there, too')
@@ -87,13 +95,17 @@ def arguments(given):
     for name, amount in AMOUNTS[args.backend].items():
         if getattr(args, name) is None:
             setattr(args, name, amount)
-    for option in 'iterations', 'batch', 'repeats', 'rounds', 'jobs', 'timeout':
-        if getattr(args, option) < 1:
-            p.error(f'--{option} {getattr(args, option)}: give a number of at least 1')
+    for option in 'iterations', 'batch', 'repeats', 'rounds', 'jobs', 'timeout', 'vm_iterations', 'vm_batch':
+        # An iteration in the client VM is a difference of two trainings.
+        least = 2 if option == 'vm_iterations' else 1
+        if getattr(args, option) < least:
+            p.error(f'--{option.replace("_", "-")} {getattr(args, option)}: give a number of at least {least}')
     args.parts = args.parts.split()
     for part in args.parts:
-        if part not in PARTS:
-            p.error(f'--parts {part}: the parts are {", ".join(PARTS)}')
+        if part not in PARTS + MORE:
+            p.error(f'--parts {part}: the parts are {", ".join(PARTS + MORE)}')
+        if part == 'vmfunc' and args.backend != 'softgpu':
+            p.error('--parts vmfunc: the emulated host has no GPU; say --backend softgpu')
     name, is_pair, folder = args.checkout.partition('=')
     if name != 'CAFFE' or not is_pair:
         p.error(f'"{args.checkout}" is no CAFFE=FOLDER; name a checkout of github.com/BVLC/caffe')
@@ -173,8 +185,9 @@ def tests(bench):
                 not_equal=[f'{t["name"]}: {t["verdict"]}: {t["why"]}' for t in of if t['verdict'] != 'equal'])
 
 
-def make_digits(bench, folder):
-    for name, count, seed in ('train', DIGITS[0], '1'), ('test', DIGITS[1], '2'):
+def make_digits(bench, folder, counts):
+    os.makedirs(os.path.join(folder, 'examples/mnist'))
+    for name, count, seed in ('train', counts[0], '1'), ('test', counts[1], '2'):
         to = os.path.join(folder, f'examples/mnist/mnist_{name}_lmdb')
         bench.run('native', folder, 'digits', to, str(count), seed)
 
@@ -184,23 +197,58 @@ def digest(path):
         return hashlib.sha256(f.read()).hexdigest()
 
 
+def train(bench, folder, way, name, iterations):
+    """Trains by the solver that is the file NAME.prototxt. Returns what it said, and a digest of the weights."""
+    say(f'{os.path.basename(folder)}: {iterations} iterations, {way}')
+    said, seconds = bench.run(way, folder, 'caffe', 'train', f'--solver={name}.prototxt', '--gpu=0')
+    return dict(nets.training(said), seconds=round(seconds, 2),
+                weights=digest(f'{folder}/{name}_iter_{iterations}.caffemodel'))
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), 'w') as f:
+        f.write(text)
+
+
 def lenet(bench):
     n = bench.args.iterations
     folder = bench.folder('lenet')
-    os.makedirs(os.path.join(folder, 'examples/mnist'))
-    make_digits(bench, folder)
-    with open(os.path.join(folder, nets.LENET), 'w') as f:
-        f.write(bench.text(nets.LENET))
+    make_digits(bench, folder, DIGITS)
+    write(folder, nets.LENET, bench.text(nets.LENET))
     got = {}
     for way in WAYS:
-        with open(os.path.join(folder, way + '.prototxt'), 'w') as f:
-            f.write(nets.solver(bench.text(nets.LENET_SOLVER), way, n, DIGITS[1], bench.args.backend == 'softgpu'))
-        say(f'lenet: {n} iterations, {way}')
-        said, seconds = bench.run(way, folder, 'caffe', 'train', f'--solver={way}.prototxt', '--gpu=0')
-        got[way] = nets.training(said)
-        got[way].update(seconds=round(seconds, 2), weights=digest(f'{folder}/{way}_iter_{n}.caffemodel'))
+        write(folder, way + '.prototxt',
+              nets.solver(bench.text(nets.LENET_SOLVER), way, n, DIGITS[1], bench.args.backend == 'softgpu'))
+        got[way] = train(bench, folder, way, way, n)
     why = nets.training_differs(got['native'], got['shm'])
     return {'iterations': n, 'ok': why is None, 'why': why, **got}
+
+
+def vmfunc(bench):
+    """Trains LeNet twice in a client VM: what more iterations take is the difference."""
+    args = bench.args
+    folder = bench.folder('vmfunc')
+    make_digits(bench, folder, VM_DIGITS)
+    write(folder, nets.LENET, nets.with_batch(bench.text(nets.LENET), args.vm_batch))
+    amounts = {'one': 1, 'all': args.vm_iterations}
+    native = {}
+    for name, n in amounts.items():
+        write(folder, name + '.prototxt', nets.solver(bench.text(nets.LENET_SOLVER), name, n, VM_DIGITS[1], True))
+        native[name] = train(bench, folder, 'native', name, n)
+    names = [nets.LENET, *(f'{n}.prototxt' for n in amounts),
+             *(f'examples/mnist/mnist_{n}_lmdb/data.mdb' for n in ('train', 'test'))]
+    say('vmfunc: boots the emulated VMX host')
+    try:
+        got = vm.train(bench.made, args.build, {n: os.path.join(folder, n) for n in names}, list(amounts), folder,
+                       args.timeout)
+    except vm.NotRun as e:
+        raise Failed(str(e)) from None
+    for name in amounts:
+        got[name].update(nets.training(got[name]['said']))
+    why = next((w for w in (nets.training_differs(native[n], got[n]) for n in amounts) if w), None)
+    return {'iterations': args.vm_iterations, 'batch': args.vm_batch, 'ok': why is None, 'why': why,
+            'native': native['all'], 'vmfunc': got['all'],
+            'iteration': vm.difference(got['one'], got['all'], args.vm_iterations - 1)}
 
 
 def alexnet(bench):
@@ -261,6 +309,8 @@ def main():
                 for part, run in (('lenet', lenet), ('alexnet', alexnet)):
                     if part in args.parts:
                         data[part] = attempt(run, bench)
+            if 'vmfunc' in args.parts:
+                data['vmfunc'] = attempt(vmfunc, bench)
             # The tests have a server of their own.
             if 'tests' in args.parts:
                 data['tests'] = attempt(tests, bench)

@@ -28,6 +28,17 @@ def solver(text, name, iterations, digits, reduced):
                    f'display: {max(1, min(100, iterations // 10))}\n')
 
 
+def batch(text):
+    """Returns how many images at a time a network trains with."""
+    return int(re.search(r'batch_size: *(\d+)', text)[1])
+
+
+def with_batch(text, images):
+    """Returns a network that trains with so many images at a time, and tests with as many more as before."""
+    whole = batch(text)
+    return re.sub(r'(batch_size: *)(\d+)', lambda m: m[1] + str(max(1, int(m[2]) * images // whole)), text)
+
+
 def blocks(text):
     """Yields the layers of a network, and what stands between them."""
     begin = depth = 0
@@ -126,6 +137,19 @@ def lenet_report(t):
     yield f'{t["iterations"]:,} iterations. {same}. {"".join(last)}\n\n'
 
 
+def counts(of):
+    return ', '.join(f'{k} {v:,}' for k, v in of.items() if v) or 'none'
+
+
+def vmfunc_report(t):
+    rows = [[what, f'{of["calls"]:,}', counts(of['exits']), counts(of['handoffs'])]
+            for what, of in (('the training', t['vmfunc']), ('an iteration of it', t['iteration']))]
+    yield table(['LeNet over vmfunc', 'calls', 'exits in the view', 'handoffs'], *rows)
+    last = [line for line in t['native']['lines'] if 'loss = ' in line and 'Iteration' in line][-1:]
+    same = 'Losses and weights are native\'s' if t['ok'] else f'**It differs**: {t["why"]}'
+    yield f'{t["iterations"]} iterations, {t["batch"]} images at a time. {same}. {"".join(last)}\n\n'
+
+
 def alexnet_report(t):
     by = {(x['layer'], x['pass_']): x for x in t['layers']}
     head = ['AlexNet, ms'] + [f'{d}: {w}' for d in PASSES for w in ('native', 'shm', 'shm / native')]
@@ -146,7 +170,8 @@ def report(data):
     text = ', '.join(f'{k} {v}' for k, v in about.items()) + '\n\n'
     if about['backend'] == 'softgpu':
         text += '**Over softgpu, with a reduced amount**: the times are those of an interpreter.\n\n'
-    for part, show in ('tests', tests_report), ('lenet', lenet_report), ('alexnet', alexnet_report):
+    for part, show in (('tests', tests_report), ('lenet', lenet_report), ('alexnet', alexnet_report),
+                       ('vmfunc', vmfunc_report)):
         if part in data:
             error = data[part].get('error')
             text += f'**{part} did not run**: {error}\n\n' if error else ''.join(show(data[part]))
