@@ -48,13 +48,13 @@ def together(a, b):
 
 
 def read(files):
-    """Returns the data of a GPU, and those of the emulated host or None."""
-    data, emulated = {}, None
+    """Returns the data of a GPU, and a list of those of the emulated host."""
+    data, emulated = {}, []
     for name in files:
         with open(name) as f:
             got = json.load(f)
         if set(got) == {'about', 'vmfunc'}:
-            emulated = got
+            emulated.append(got)
             continue
         if got['about']['backend'] != 'driver':
             sys.exit(f'error: {name} is not of a GPU')
@@ -89,7 +89,7 @@ def main():
     if 'layers' in data.get('alexnet', {}):
         text += draw(data['alexnet']['layers'])
     if emulated:
-        text += EMULATED + nets.report(emulated)
+        text += EMULATED + ''.join(nets.report(one) for one in emulated)
     with open(PAGE, 'w') as f:
         f.write(text.rstrip('\n') + '\n')
 
