@@ -96,4 +96,9 @@ def train(made, build, files, trainings, work, timeout):
     if ran.returncode:
         raise NotRun(f'the job in {out} failed with status {ran.returncode}: see above')
     with open(os.path.join(out, 'data')) as f:
-        return evaluate(f.read())
+        got = evaluate(f.read())
+    for name in trainings:
+        lacks = [k for k in ('calls', 'exits', 'handoffs', 'weights') if k not in got.get(name, {})]
+        if lacks:
+            raise NotRun(f'the job in {out} says nothing of {", ".join(lacks)} of the training {name}')
+    return got
