@@ -142,9 +142,9 @@ def counts(of):
 
 
 def vmfunc_report(t):
-    rows = [[what, f'{of["calls"]:,}', counts(of['exits']), counts(of['handoffs'])]
+    rows = [[what, f'{of["requests"]:,}', f'{of["calls"]:,}', counts(of['exits']), counts(of['handoffs'])]
             for what, of in (('the training', t['vmfunc']), ('an iteration of it', t['iteration']))]
-    yield table(['LeNet over vmfunc', 'calls', 'exits in the view', 'handoffs'], *rows)
+    yield table(['LeNet over vmfunc', 'requests', 'calls', 'exits in the view', 'handoffs'], *rows)
     last = [line for line in t['native']['lines'] if 'loss = ' in line and 'Iteration' in line][-1:]
     same = 'Losses and weights are native\'s' if t['ok'] else f'**It differs**: {t["why"]}'
     yield f'{t["iterations"]} iterations, {t["batch"]} images at a time. {same}. {"".join(last)}\n\n'

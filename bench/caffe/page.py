@@ -34,7 +34,8 @@ EMULATED = '''## In a client VM over vmfunc
 
 `bench/caffe.sh CAFFE=FOLDER --backend softgpu --parts vmfunc --json FILE` counted this in the emulated VMX host, whose
 times mean nothing. Exits by `external_interrupt` and `preemption_timer` are of interrupts and timers, which the host
-has whatever a call does. A handoff by `fault` takes a page that the worker had not touched before.
+has whatever a call does. A request that finds another thread's call alone in the worker enters again, which is a call
+more.
 
 '''
 

@@ -17,6 +17,10 @@ IMAGES = ('bochs-3.0/bochs', 'bochs/host.cpio', 'kernel/host/bzImage', 'kernel/s
 PLACE = '/root/caffe'  # in the client VM
 # The project's libraries, in the place of NVIDIA's that Caffe is linked with.
 OURS = 'libcuda.so.1', 'libcudart.so.13', 'libcublas.so.13', 'libcurand.so.10'
+# What is counted: as a number, and by reasons. A request that finds another thread's call alone in the
+# worker enters again, which is a call more.
+NUMBERS = 'requests', 'calls'
+REASONS = 'exits', 'handoffs'
 
 
 class NotRun(Exception):
@@ -52,9 +56,9 @@ def evaluate(data):
         of = got.setdefault(name, {'said': ''})
         if kind == 'said':
             of['said'] += rest.strip() + '\n'
-        elif kind == 'calls':
-            of['calls'] = int(rest)
-        elif kind in ('exits', 'handoffs'):
+        elif kind in NUMBERS:
+            of[kind] = int(rest)
+        elif kind in REASONS:
             of[kind] = reasons(rest)
         elif kind == 'weights':
             of['weights'] = rest.strip()
@@ -65,8 +69,8 @@ def difference(few, many, iterations):
     """Returns what one more iteration takes, of two trainings that differ by so many."""
     def each(a, b):
         return round((b - a) / iterations, 1)
-    return {'calls': each(few['calls'], many['calls']),
-            **{k: {r: each(few[k].get(r, 0), many[k].get(r, 0)) for r in many[k]} for k in ('exits', 'handoffs')}}
+    return {**{k: each(few[k], many[k]) for k in NUMBERS},
+            **{k: {r: each(few[k].get(r, 0), many[k].get(r, 0)) for r in many[k]} for k in REASONS}}
 
 
 def train(made, build, files, trainings, work, timeout):
@@ -98,7 +102,7 @@ def train(made, build, files, trainings, work, timeout):
     with open(os.path.join(out, 'data')) as f:
         got = evaluate(f.read())
     for name in trainings:
-        lacks = [k for k in ('calls', 'exits', 'handoffs', 'weights') if k not in got.get(name, {})]
+        lacks = [k for k in (*NUMBERS, *REASONS, 'weights') if k not in got.get(name, {})]
         if lacks:
             raise NotRun(f'the job in {out} says nothing of {", ".join(lacks)} of the training {name}')
     return got

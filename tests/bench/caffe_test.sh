@@ -105,9 +105,9 @@ emulator() { # LOSS WEIGHTS STATUS	what the client VM has; natively the first tw
 #!/bin/sh
 exec >output
 loss="1:1 s.cpp:1] Iteration 0 (0 iter/s, 7s/1 iters), loss ="
-printf '@data %s\n' "calls one 100" "exits one irq:10 " "handoffs one " "said one \$loss $1" \
+printf '@data %s\n' "requests one 90" "calls one 100" "exits one irq:10 " "handoffs one " "said one \$loss $1" \
 	"said one 1:1 s.cpp:1]     Test net output #0: accuracy = 0.5" "weights one $weights" \
-	"calls all 130" "exits all irq:15 timer:3 " "handoffs all syscall:4 " "said all \$loss $1" \
+	"requests all 110" "calls all 130" "exits all irq:15 timer:3 " "handoffs all syscall:4 " "said all \$loss $1" \
 	"said all 1:1 s.cpp:1]     Test net output #0: accuracy = 0.5" "weights all $weights"
 printf '%s\n' "@exit $3" @done
 END
@@ -125,8 +125,8 @@ emulator 1 1 0
 client_vm --json "$dir/vmdata"
 is native_losses_and_weights_in_a_client_vm_are_status_0 "$rc $(grep -o "Losses and weights are native's" "$dir/said")" \
 	"0 Losses and weights are native's"
-like what_its_training_took_is_counted "$(cat "$dir/said")" '^| the training | 130 | irq 15, timer 3 | syscall 4 |$'
-like an_iteration_is_the_difference_of_two_trainings "$(cat "$dir/said")" '^| an iteration of it | 15.0 | irq 2.5, timer 1.5 | syscall 2.0 |$'
+like what_its_training_took_is_counted "$(cat "$dir/said")" '^| the training | 110 | 130 | irq 15, timer 3 | syscall 4 |$'
+like an_iteration_is_the_difference_of_two_trainings "$(cat "$dir/said")" '^| an iteration of it | 10.0 | 15.0 | irq 2.5, timer 1.5 | syscall 2.0 |$'
 image=$(cpio -t --quiet <"$build/bochs/caffe/job/client/initramfs" 2>&1)
 is its_image_has_caffe_and_what_it_reads "$(echo "$image" | grep '^root/caffe/.*\(caffe\|so\|\.mdb\|prototxt\)$')" \
 	"$(printf 'root/caffe/%s\n' all.prototxt caffe examples/mnist/lenet_train_test.prototxt \
