@@ -89,9 +89,9 @@ bool wh_library_run(struct wh_call *c, size_t fixed);
  */
 bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses);
 /*
- * Replaces wh_library_run() for a question whose answer of `fixed` bytes depends on the `size` bytes
- * of its request alone, and on what calls of the library that are waited for leave. It is asked
- * once as long as no such call comes.
+ * Replaces wh_library_run() for a question. Its answer of `fixed` bytes depends on the `size` bytes
+ * of its request, whole words, and on what the library's calls that are waited for have done. So it
+ * is asked once until the next such call.
  */
 bool wh_library_ask(struct wh_call *c, size_t size, size_t fixed);
 #define wh_word(type, field)	(1ULL << offsetof(type, field) / 8)

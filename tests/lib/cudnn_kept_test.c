@@ -266,8 +266,9 @@ static void test_questions(void)
 	   size_for(x, y, 99) == -CUDNN_STATUS_BAD_PARAM && asked(), "what_is_refused_is_asked_again");
 	own = make();
 	cudnnDeriveBNTensorDescriptor(own, x, CUDNN_BATCHNORM_SPATIAL);
-	ok(size_for(own, y, 1) == 5007 && !cudnnDeriveBNTensorDescriptor(own, y, CUDNN_BATCHNORM_SPATIAL) &&
-	   size_for(own, y, 1) == 7007, "call_that_changes_a_descriptor_changes_its_answer");
+	ok(size_for(own, y, 1) == 5007, "descriptor_that_a_call_has_set_has_an_answer");
+	cudnnDeriveBNTensorDescriptor(own, y, CUDNN_BATCHNORM_SPATIAL);
+	ok_eq(size_for(own, y, 1), 7007, "call_that_changes_a_descriptor_changes_its_answer");
 	pthread_create(&thread, NULL, asks, &of_thread);
 	pthread_join(thread, NULL);
 	ok(of_thread == 8008, "another_thread_has_its_own_answers");
@@ -306,7 +307,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 3)
 		return requests(atoi(argv[2]), strcmp(argv[1], "asking") ? layer : asking_layer);
-	tap_plan(40);
+	tap_plan(41);
 	begin();
 	news();
 	test_like_before();
