@@ -14,8 +14,11 @@ Forwarded means `wormhole run`, with a server that the script starts in a folder
 stops. How outputs are compared is in tests/gpu/samples.py; in addition, a program that fails
 natively has to fail in the same way forwarded.
 
-Exit status: 0 if all is equal, 1 if something differs, does not build or has no tests, 2 for a
-usage error.
+Each test is named when it has ended. A script that is ended by SIGTERM or Ctrl-C reports on those
+that had ended.
+
+Exit status: 0 if all is equal, 1 if something differs, does not build, has no tests or was not run,
+2 for a usage error.
 """
 import argparse
 import concurrent.futures
@@ -36,6 +39,7 @@ import samples  # noqa: E402
 from suite import NotBuilt, Suite  # noqa: E402
 from worlds import Worlds, capability  # noqa: E402
 
+ENDED = 'ended by a signal'
 SHOWN = 6  # lines of a difference
 FAILED = 'failed natively'
 CASES = 'cases', 'passed_natively', 'passed_forwarded'
@@ -151,14 +155,53 @@ def compare(suite, program):
     return dict(said, verdict=FAILED, why=why + ', both ways') if why else dict(said, verdict='equal')
 
 
-def compare_all(suite, jobs):
+class Ended(Exception):
+    """A signal has ended the script."""
+
+
+def ended(*_):
+    raise Ended
+
+
+def end_programs():
+    """Ends the programs that run: their threads then see their ends, and end what they started."""
+    for thread in os.listdir('/proc/self/task'):
+        with open(f'/proc/self/task/{thread}/children') as f:
+            children = f.read().split()
+        for pid in children:
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has just ended
+
+
+def compare_all(suite, jobs, tests):
+    """Puts each test's part of the report into `tests`, when the test has ended."""
     programs = list(samples.programs(suite.out))
-    if jobs == 1:
-        return [compare(suite, p) for p in programs]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        tests = list(pool.map(lambda p: compare(suite, p), programs))
-    # Other processes on the device change what even a native program prints, so alone it counts.
-    return [compare(suite, p) if t['verdict'] == 'differs' else t for p, t in zip(programs, tests)]
+
+    def one(p):
+        t = compare(suite, p)
+        tests.append(t)
+        print(f'{suite.name}: {len(tests)} of {len(programs)}: {t["name"]}: {t["verdict"]}', file=sys.stderr)
+
+    pool = concurrent.futures.ThreadPoolExecutor(jobs)
+    try:
+        for f in concurrent.futures.as_completed([pool.submit(one, p) for p in programs]):
+            f.result()
+    except BaseException:
+        # What runs is no test any more, whatever it is found to be.
+        done = list(tests)
+        pool.shutdown(wait=False, cancel_futures=True)
+        end_programs()
+        pool.shutdown()
+        tests[:] = done
+        raise
+    pool.shutdown()
+    order = {p[0]: i for i, p in enumerate(programs)}
+    tests.sort(key=lambda t: order[t['name']])
+    if jobs > 1:
+        # Other processes on the device change what even a native program prints, so alone it counts.
+        tests[:] = [compare(suite, programs[order[t['name']]]) if t['verdict'] == 'differs' else t for t in tests]
 
 
 # --- Suites --------------------------------------------------------------------------
@@ -200,6 +243,22 @@ def show(report):
                     print(f'    {line[:300]}')
 
 
+def run_suites(suites, report, worlds, jobs):
+    """What was run when a signal came stays in the report."""
+    left = list(suites)
+    try:
+        with worlds:
+            while left:
+                print(f'{left[0].name}: runs', file=sys.stderr)
+                compare_all(left[0], jobs, report[left[0].name]['tests'])
+                del left[0]
+    except Ended:
+        print(f'error: {ENDED}', file=sys.stderr)
+        for s in left:
+            report[s.name]['not_built'] = [*report[s.name]['not_built'],
+                                           f'{ENDED}; tests that had not ended are not in the report']
+
+
 def list_tests(suites, report):
     for s in suites:
         for p in samples.programs(s.out):
@@ -214,7 +273,8 @@ def main():
     os.environ['WH_ARCH'] = args.arch
     samples.LIMIT = args.timeout
     # The server is stopped whatever ends the script.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit('error: ended by a signal'))
+    signal.signal(signal.SIGTERM, ended)
+    signal.signal(signal.SIGINT, ended)
     with tempfile.TemporaryDirectory() as folder:
         work = os.path.abspath(args.work) if args.work else os.path.join(folder, 'work')
         worlds = Worlds(args, folder)
@@ -224,10 +284,7 @@ def main():
         if args.list:
             list_tests(suites, report)
         elif ready:
-            with worlds:
-                for s in ready:
-                    print(f'{s.name}: runs', file=sys.stderr)
-                    report[s.name]['tests'] = compare_all(s, args.jobs)
+            run_suites(ready, report, worlds, args.jobs)
     if args.json:
         with open(args.json, 'w') as f:
             json.dump({'backend': args.backend, 'arch': args.arch, 'suites': report}, f, indent=1)
@@ -239,4 +296,7 @@ def main():
     sys.exit(1 if bad else 0)
 
 
-main()
+try:
+    main()
+except Ended:
+    sys.exit(f'error: {ENDED}')

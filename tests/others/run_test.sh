@@ -33,7 +33,7 @@ program environment 'echo first; echo "over ${WORMHOLE_TRANSPORT:-nothing}"; ech
 [ ! -x "$WH_BUILD/examples/static/vectorAdd" ] || cp "$WH_BUILD/examples/static/vectorAdd" "$dir/suite/cuda"
 [ -e "$dir/suite/cuda" ] || program cuda 'echo PASS'
 
-plan 19
+plan 25
 others "programs=$dir/suite" --backend softgpu --json "$dir/report"
 is a_difference_is_status_1 $rc 1
 like the_table_counts_each_verdict "$(cat "$dir/said")" '^programs  *4  *2  *1  *1$'
@@ -48,9 +48,24 @@ is its_server_has_ended "$(pgrep -f "$dir/tmp")" ""
 
 others "programs=$dir/suite" --backend softgpu --only "equal cuda"
 is all_equal_is_status_0 $rc 0
-program late 'sleep 60'
+program late 'sleep 6173'
 others "programs=$dir/suite" --backend softgpu --only late --timeout 1 --json "$dir/report"
 is what_has_no_end_natively_says_so "$(verdict late)" "failed natively: status none after 1 s; not run forwarded"
+# It is ended when the first test of two has ended and the second runs.
+TMPDIR=$dir/tmp /usr/bin/python3 "$WH_TOP/tests/others/run.py" --build "$WH_BUILD" "programs=$dir/suite" \
+	--backend softgpu --only "equal late" --jobs 1 --json "$dir/report" >"$dir/said" 2>"$dir/err" &
+ran=$!
+until_says() { n=0; until grep -q "$1" "$dir/err"; do n=$((n + 1)); [ $n -lt 600 ] || return 1; sleep 0.1; done; }
+until_says "programs: 1 of 2: equal: equal"
+ok each_test_is_named_when_it_has_ended test $? = 0
+kill "$ran"
+wait "$ran"
+rc=$?
+is who_ends_it_gets_status_1 $rc 1
+like and_the_counts_of_what_had_ended "$(cat "$dir/said")" '^programs  *1  *1  *0  *0$'
+like and_the_word_that_others_are_not_in_it "$(cat "$dir/said")" '^programs: ended by a signal'
+is so_is_the_file "$(verdict equal)$(verdict late)" "equal: "
+is its_programs_have_ended_and_so_has_its_server "$(pgrep -f "$dir/tmp")$(pgrep -f "^sleep 6173$")" ""
 others "programs=$dir/suite" --backend softgpu --only "equal cuda" --list
 is list_names_the_tests "$rc $(cut -f 2 "$dir/said" | tr '\n' ' ')" "0 cuda equal "
 others "gpu_virt_bench=$dir/bench" --backend softgpu
