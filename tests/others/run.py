@@ -30,6 +30,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -96,8 +97,17 @@ def arguments():
 # --- One program ---------------------------------------------------------------------
 
 
+class Ended(Exception):
+    """A signal has ended the script."""
+
+
+over = threading.Event()  # after it nothing is run any more
+
+
 def run(suite, program, forwarded=False):
     """Returns the run of a program with the recipe's masks."""
+    if over.is_set():
+        raise Ended
     name, data, file, rest = program
     command, way = [os.path.join('.', file)] + rest, 'native'
     env = suite.worlds.native
@@ -155,10 +165,6 @@ def compare(suite, program):
     return dict(said, verdict=FAILED, why=why + ', both ways') if why else dict(said, verdict='equal')
 
 
-class Ended(Exception):
-    """A signal has ended the script."""
-
-
 def ended(*_):
     raise Ended
 
@@ -185,15 +191,18 @@ def compare_all(suite, jobs, tests):
         print(f'{suite.name}: {len(tests)} of {len(programs)}: {t["name"]}: {t["verdict"]}', file=sys.stderr)
 
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
+    running = [pool.submit(one, p) for p in programs]
     try:
-        for f in concurrent.futures.as_completed([pool.submit(one, p) for p in programs]):
+        for f in concurrent.futures.as_completed(running):
             f.result()
     except BaseException:
         # What runs is no test any more, whatever it is found to be.
         done = list(tests)
+        over.set()
         pool.shutdown(wait=False, cancel_futures=True)
         end_programs()
-        pool.shutdown()
+        while concurrent.futures.wait(running, 0.1).not_done:
+            end_programs()
         tests[:] = done
         raise
     pool.shutdown()

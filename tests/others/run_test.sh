@@ -33,7 +33,7 @@ program environment 'echo first; echo "over ${WORMHOLE_TRANSPORT:-nothing}"; ech
 [ ! -x "$WH_BUILD/examples/static/vectorAdd" ] || cp "$WH_BUILD/examples/static/vectorAdd" "$dir/suite/cuda"
 [ -e "$dir/suite/cuda" ] || program cuda 'echo PASS'
 
-plan 25
+plan 26
 others "programs=$dir/suite" --backend softgpu --json "$dir/report"
 is a_difference_is_status_1 $rc 1
 like the_table_counts_each_verdict "$(cat "$dir/said")" '^programs  *4  *2  *1  *1$'
@@ -59,6 +59,8 @@ until_says() { n=0; until grep -q "$1" "$dir/err"; do n=$((n + 1)); [ $n -lt 600
 until_says "programs: 1 of 2: equal: equal"
 ok each_test_is_named_when_it_has_ended test $? = 0
 kill "$ran"
+timeout 60 tail --pid "$ran" -f /dev/null
+ok it_ends_soon test $? = 0
 wait "$ran"
 rc=$?
 is who_ends_it_gets_status_1 $rc 1
