@@ -198,9 +198,9 @@ def native_text():
         wrap(f"Measured: {number(count)} calls, each way in turns (`bench/neuron.sh`), in nanoseconds of a call by the "
              "program's clock. *Of baseline* is the median of the ratios to native's turn, *turns* their spread. Of "
              "forwarders the baseline is their own work in one process. CPU use is of the whole run, start included, "
-             "as a part of the time that it took. It is the program's, and that of the server with its workers, in user "
-             "mode and in the kernel. 100 % is a CPU. Forwarders are a small program of our own (`bench/mix.c`), which sends every call "
-             "to the server."),
+             "as a part of the time that it took. It is the program's, and that of the server with its workers, in "
+             "user mode and in the kernel. 100 % is a CPU. Forwarders are a small program of our own "
+             "(`bench/mix.c`), which sends every call to the server."),
         table(["way", "ns a call", "of baseline", "turns", "overhead share", "crossings a call", "client: user",
                "kernel", "server: user", "kernel", "seconds"], rows),
         plot("neuron", "bars", "Nanoseconds of a call of the Neuron mix on this machine",

@@ -156,6 +156,19 @@ bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses)
 	return true;
 }
 
+CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key)
+{
+	struct wh_call c = { .rsp = k.msg, .msg = k.msg, .size = size };
+	CUresult res = wh_post(&c, key);
+
+	if (WH_UNLIKELY(k.state->output || k.state->fetch || k.state->logged ||
+			     wh_thread.permitted || wh_client.mirrors))
+		wh_end(NULL);
+	else
+		wh_quick_drop(k);
+	return res;
+}
+
 /* --- Questions that are asked once --------------------------------------------------------- */
 
 #define QUESTIONS	256u	/* number of sets of them, a power of two */
@@ -208,19 +221,4 @@ bool wh_library_ask(struct wh_call *c, size_t size, size_t fixed)
 	if (r->result == 0 && fixed <= ANSWER)
 		remember(question, r, fixed);
 	return true;
-}
-
-/* ------------------------------------------------------------------------------------------ */
-
-CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key)
-{
-	struct wh_call c = { .rsp = k.msg, .msg = k.msg, .size = size };
-	CUresult res = wh_post(&c, key);
-
-	if (WH_UNLIKELY(k.state->output || k.state->fetch || k.state->logged ||
-			     wh_thread.permitted || wh_client.mirrors))
-		wh_end(NULL);
-	else
-		wh_quick_drop(k);
-	return res;
 }

@@ -200,7 +200,6 @@ def compare_all(suite, jobs, tests):
         done = list(tests)
         over.set()
         pool.shutdown(wait=False, cancel_futures=True)
-        end_programs()
         while concurrent.futures.wait(running, 0.1).not_done:
             end_programs()
         tests[:] = done
