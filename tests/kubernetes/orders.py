@@ -139,7 +139,8 @@ class Order(Steps):
         may = must | {'claim-' + uid(n) for n in self.between}
 
         def files():
-            return {f[len('wormhole-'):-len('.json')] for f in os.listdir(CDI)}
+            # A runtime reads no file with another ending, such as one that the driver is writing just now.
+            return {f[len('wormhole-'):-len('.json')] for f in os.listdir(CDI) if f.endswith('.json')}
         await_true(lambda: must <= files() and must <= self.m.tenants(), f'{must} have tenants and specifications')
         assert self.m.tenants() <= may, f'too many tenants: {self.m.tenants() - may}'
         assert files() <= may, f'too many specifications: {files() - may}'
