@@ -57,6 +57,15 @@ def is_holder(pid):
         return True
 
 
+def kill(pid):
+    """Return false if the process had ended."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class Host:
     """One server, and the placement's view of it."""
 
@@ -258,8 +267,7 @@ class Cloud:
         way = self.random.choice(("ends", "ends", "program", "worker"))
         workers = p.host.children()
         if way == "worker" and workers:
-            os.kill(self.random.choice(workers), signal.SIGKILL)
-            self.count["killed_workers"] += 1
+            self.count["killed_workers"] += kill(self.random.choice(workers))
         self.count["killed_programs"] += way == "program"
         p.end(way == "program")
 
@@ -405,10 +413,7 @@ def clean_up(folder):
             subprocess.run([WORMHOLE, "stop", "--force", "--dir", f"{folder}/{name}"], check=False)
     # A program that was still to start does not listen yet.
     for pid in those_of(folder):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        kill(pid)
     shutil.rmtree(folder)
 
 

@@ -22,6 +22,7 @@ BUILD = os.environ['WH_BUILD']
 WORMHOLE = os.path.join(BUILD, 'host/wormhole')
 WAIT_S = 20
 STEPS = 30
+REFUSED = grpc.StatusCode.FAILED_PRECONDITION      # by a driver that lives
 
 
 def wormhole(*words):
@@ -84,10 +85,11 @@ when=$(cat {FOLDER}/kill.$1 2>/dev/null) && rm {FOLDER}/kill.$1
             f.write(when)
         try:
             call()
-        except grpc.RpcError:
-            self.driver.wait(WAIT_S)
-            self.start_driver()
-            return True
+        except grpc.RpcError as e:
+            if e.code() is not REFUSED:
+                self.driver.wait(WAIT_S)
+                self.start_driver()
+                return True
         os.unlink(f'{FOLDER}/kill.{command}')   # the call had nothing to do by the command
         return False
 
@@ -156,7 +158,7 @@ def play(machine, order, recorded, often, count, last, left):
         try:
             getattr(order, kind)(n)
             order.check()
-        except (AssertionError, OSError, grpc.RpcError) as e:
+        except (AssertionError, OSError, grpc.RpcError, subprocess.TimeoutExpired) as e:
             failed[kind] = f'step {i}, {kind} {n}, after {steps[max(0, i - 4):i]}: {e}'
             break   # the rest would be about a state that no model knows
     left = not failed and stays(left)
