@@ -257,14 +257,22 @@ void sgpu_queue_drain(void)
 /* ---- the device's thread ---- */
 
 /*
- * Its thread is of the batch class, which is no privilege: a thread of that class does not
- * interrupt the one that wakes it. On one CPU each launch would cost two turns else.
+ * In a program of the ordinary class its thread is of the batch class, which is no privilege: a
+ * thread of that class does not interrupt the one that wakes it. On one CPU each launch would cost
+ * two turns else. In any other program the thread has the program's class: an idle program has no
+ * thread that takes time from others.
  */
-static void *device(void *unused)
+static void give_way(void)
 {
 	struct sched_param none = { 0 };
 
-	sched_setscheduler(0, SCHED_BATCH, &none);
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+static void *device(void *unused)
+{
+	give_way();
 	sgpu_lock();
 	for (;;) {
 		while (!may_run())

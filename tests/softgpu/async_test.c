@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <cuda.h>
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -672,6 +673,36 @@ static int fork_early(void)
 	return cuCtxSynchronize() || word(t.out) != 1 ? 1 : WEXITSTATUS(status);
 }
 
+/* Are all threads of this process of that class? */
+static bool have_class(int wanted)
+{
+	bool good = true;
+	struct dirent *e;
+	DIR *d = opendir("/proc/self/task");
+
+	while (d && (e = readdir(d)))
+		if (*e->d_name != '.' && sched_getscheduler(atoi(e->d_name)) != wanted)
+			good = false;
+	if (d)
+		closedir(d);
+	return d && good;
+}
+
+static int idle(void)
+{
+	struct sched_param none = { 0 };
+	bool good;
+
+	if (sched_setscheduler(0, SCHED_IDLE, &none))
+		return 1;
+	set_up();
+	spin(t.a, 1);
+	await_begin();
+	good = have_class(SCHED_IDLE);
+	let_go();
+	return cuCtxSynchronize() || !good ? 2 : 0;
+}
+
 /* The result is there although nobody has waited for it. */
 static int at_once(void)
 {
@@ -692,6 +723,7 @@ static void test_processes(void)
 	      "a_fault_ends_what_is_queued_and_is_returned_by_the_calls_that_follow");
 	ok_eq(in_child(end_early, "1", "0"), 7, "a_process_may_end_while_a_kernel_runs");
 	ok_eq(in_child(fork_early, "1", "0"), 8, "a_child_made_while_a_kernel_runs_has_no_driver");
+	ok_eq(in_child(idle, "1", "0"), 0, "an_idle_programs_threads_are_all_idle");
 	ok_eq(in_child(at_once, "", "0"), 0, "a_launch_is_done_when_it_returns_if_no_variable_is_set");
 	ok_eq(in_child(at_once, "0", "0"), 0, "without_the_thread_a_launch_is_done_when_it_returns");
 	ok_eq(in_child(at_once, "1", "1"), 0, "where_no_thread_may_run_it_is_so_too");
@@ -700,7 +732,7 @@ static void test_processes(void)
 
 int main(void)
 {
-	tap_plan(69);
+	tap_plan(70);
 	test_processes();
 	setenv("WORMHOLE_SOFTGPU_ASYNC", "1", 1);
 	set_up();
