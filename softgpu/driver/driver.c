@@ -6,6 +6,7 @@
  * CUDA_ERROR_NOT_INITIALIZED. It does so without the lock, which another thread may have
  * held at the fork.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -216,14 +217,6 @@ CUresult sgpu_leave(CUresult rc)
 	return rc;
 }
 
-CUresult sgpu_leave_question(CUresult rc)
-{
-	sgpu_leave(rc);
-	if (rc == CUDA_ERROR_NOT_READY)
-		sched_yield();
-	return rc;
-}
-
 static CUresult go_in_healthy(void (*wait)(void))
 {
 	CUresult rc = go_in(wait);
@@ -297,16 +290,33 @@ void sgpu_unlock(void)
 
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-void sgpu_sleep(pthread_cond_t *condition)
+static void ring_if_news(void)
 {
 	if (sgpu_queue_news())
 		sgpu_queue_ring();
+}
+
+void sgpu_sleep(pthread_cond_t *condition)
+{
+	ring_if_news();
 	pthread_cond_wait(condition, &lock);
 }
 
 void sgpu_await_change(void)
 {
 	sgpu_sleep(&changed);
+}
+
+void sgpu_await_change_for(unsigned int us)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += us * 1000l;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	ring_if_news();
+	pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
 }
 
 void sgpu_changed(void)

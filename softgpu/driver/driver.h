@@ -267,14 +267,13 @@ CUresult sgpu_enter(struct sgpu_ctx **ctx);
 CUresult sgpu_submit(struct sgpu_ctx **ctx);
 CUresult sgpu_submit_healthy(void);
 CUresult sgpu_leave(CUresult rc);
-/* The same for questions that may be asked in a loop: NOT_READY lets other threads run first. */
-CUresult sgpu_leave_question(CUresult rc);
 /* For who does queued work, and for kernels that run. */
 void sgpu_lock(void);
 void sgpu_unlock(void);
-/* Wait without the lock: for a condition, and until sgpu_changed(). */
+/* Wait without the lock: for a condition, and until sgpu_changed(), or so long at most. */
 void sgpu_sleep(pthread_cond_t *condition);
 void sgpu_await_change(void);
+void sgpu_await_change_for(unsigned int us);
 /* Something has ended that other threads may wait for. */
 void sgpu_changed(void);
 /* Returns the error that faults have left in the process so far, or success. */

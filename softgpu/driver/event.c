@@ -214,8 +214,7 @@ static CUresult event_done(CUevent handle, bool wait)
 					 CUDA_ERROR_CAPTURED_EVENT);
 	if (wait)
 		return sgpu_leave(sgpu_await(e->ticket));
-	return sgpu_leave_question(sgpu_queue_done(e->ticket) ? CUDA_SUCCESS :
-								CUDA_ERROR_NOT_READY);
+	return sgpu_leave(sgpu_queue_ask(e->ticket));
 }
 
 CUresult cuEventQuery(CUevent event)

@@ -30,6 +30,17 @@
  */
 #define ROOM	1024u
 
+/*
+ * A thread that asks for work again and again, in vain and in a row, sleeps for it from some
+ * question on, longer each time. On a busy machine the device's thread may wait long for a CPU that
+ * such a thread has, and a yield may cost its caller a turn of all others.
+ */
+#define IN_VAIN		32u
+#define FIRST_NAP_US	100u
+#define LONGEST_NAP_US	1000u
+
+static __thread unsigned int asked_in_vain __attribute__((tls_model("initial-exec")));
+
 static struct {
 	bool on;
 	bool running;		/* the first piece is under way */
@@ -117,6 +128,7 @@ uint64_t sgpu_task_submit(struct sgpu_stream *s, struct sgpu_task *w)
 	queue.n++;
 	sgpu_stream_follow(s, w->ticket);
 	queue.news = true;
+	asked_in_vain = 0;
 	return w->ticket;
 }
 
@@ -187,6 +199,12 @@ void sgpu_queue_ring(void)
 
 /* ---- waiting ---- */
 
+static void be_told_of(uint64_t ticket)
+{
+	if (ticket < queue.awaited)
+		queue.awaited = ticket;
+}
+
 /* Does the next piece of work, or else sleeps for this ticket. */
 static void help_or_sleep(uint64_t ticket)
 {
@@ -196,8 +214,7 @@ static void help_or_sleep(uint64_t ticket)
 		queue.news = true;
 		return;
 	}
-	if (ticket < queue.awaited)
-		queue.awaited = ticket;
+	be_told_of(ticket);
 	sgpu_await_change();
 }
 
@@ -211,6 +228,31 @@ CUresult sgpu_await(uint64_t ticket)
 {
 	sgpu_queue_wait(ticket);
 	sgpu_print_flush();
+	return sgpu_health();
+}
+
+/* It does none of the work: that might wait for what the caller does between its questions. */
+static void nap(uint64_t ticket)
+{
+	unsigned int us = FIRST_NAP_US << (asked_in_vain - IN_VAIN);
+
+	if (us < LONGEST_NAP_US)
+		asked_in_vain++;
+	be_told_of(ticket);
+	sgpu_await_change_for(us < LONGEST_NAP_US ? us : LONGEST_NAP_US);
+}
+
+CUresult sgpu_queue_ask(uint64_t ticket)
+{
+	if (!sgpu_queue_done(ticket)) {
+		if (asked_in_vain < IN_VAIN)
+			asked_in_vain++;
+		else
+			nap(ticket);
+	}
+	if (!sgpu_queue_done(ticket))
+		return CUDA_ERROR_NOT_READY;
+	asked_in_vain = 0;
 	return sgpu_health();
 }
 

@@ -52,6 +52,12 @@ void sgpu_queue_wait(uint64_t ticket);
  */
 CUresult sgpu_await(uint64_t ticket);
 
+/*
+ * The answer to a question for that work: NOT_READY, or the error of a kernel that has faulted. Who
+ * asks in a loop sleeps for the work in between, so what was looked up before may have ended.
+ */
+CUresult sgpu_queue_ask(uint64_t ticket);
+
 /* Waits until there is room for new work. */
 void sgpu_queue_room(void);
 

@@ -180,9 +180,7 @@ CUresult cuStreamQuery(CUstream handle)
 	if (rc)
 		return rc;
 	rc = wait_check(s, handle);
-	if (!rc && !sgpu_queue_done(work_of(s)))
-		rc = CUDA_ERROR_NOT_READY;
-	return sgpu_leave_question(rc);
+	return sgpu_leave(rc ? rc : sgpu_queue_ask(work_of(s)));
 }
 
 CUresult cuStreamSynchronize(CUstream handle)

@@ -454,6 +454,30 @@ static CUresult sync_event(void) { return cuEventRecord(t.e, t.a) || cuEventSync
 static CUresult copy_back(void) { return cuMemcpyDtoH(ordinary, t.out, 4); }
 static CUresult copy_long(void) { return cuMemcpyHtoDAsync(t.out2, ordinary, LONG, t.a); }
 static CUresult copy_out(void) { return cuMemcpyDtoHAsync(ordinary, t.out, 4, t.a); }
+
+/* So many questions end before anything sleeps, if it does not. */
+#define QUESTIONS	1000000u
+
+static CUresult ask_stream(void)
+{
+	CUresult rc = CUDA_ERROR_NOT_READY;
+	uint32_t i;
+
+	for (i = 0; rc == CUDA_ERROR_NOT_READY && i < QUESTIONS; i++)
+		rc = cuStreamQuery(t.a);
+	return rc;
+}
+
+static CUresult ask_event(void)
+{
+	CUresult rc = cuEventRecord(t.e, t.a) ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_NOT_READY;
+	uint32_t i;
+
+	for (i = 0; rc == CUDA_ERROR_NOT_READY && i < QUESTIONS; i++)
+		rc = cuEventQuery(t.e);
+	return rc;
+}
+
 static CUresult free_it(void) { return cuMemFree(spare); }
 static CUresult unload_it(void) { return cuModuleUnload(spare_mod); }
 static CUresult destroy_it(void) { return cuCtxDestroy(spare_ctx); }
@@ -494,6 +518,8 @@ static void test_waits(void)
 	ok(waits(t.a, sync_stream), "to_synchronize_with_a_stream_waits");
 	ok(waits(t.a, sync_legacy), "to_synchronize_with_the_legacy_stream_waits_for_blocking_ones");
 	ok(waits(t.a, sync_event), "to_synchronize_with_an_event_waits");
+	ok(waits(t.a, ask_stream), "who_asks_for_a_stream_again_and_again_sleeps_for_it");
+	ok(waits(t.a, ask_event), "who_asks_for_an_event_again_and_again_sleeps_for_it");
 	ok(waits(t.a, copy_back), "a_synchronous_copy_waits");
 	ok(waits(t.a, copy_long), "a_long_copy_of_ordinary_memory_waits_for_its_turn");
 	ok(waits(t.a, copy_out), "a_copy_to_ordinary_memory_waits_for_its_turn");
@@ -732,7 +758,7 @@ static void test_processes(void)
 
 int main(void)
 {
-	tap_plan(70);
+	tap_plan(72);
 	test_processes();
 	setenv("WORMHOLE_SOFTGPU_ASYNC", "1", 1);
 	set_up();
