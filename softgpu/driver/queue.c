@@ -65,7 +65,7 @@ bool sgpu_queue_wanted(bool prefault, bool *wanted)
 		sgpu_complain("WORMHOLE_SOFTGPU_ASYNC=%s is neither 0 nor 1", text);
 		return false;
 	}
-	*wanted = !prefault && set && *text == '1';
+	*wanted = !prefault && !(set && *text == '0');
 	return true;
 }
 
