@@ -22,7 +22,7 @@ LIB_INC ?= $(O)/headers
 has_header = $(if $(wildcard $(CUDA_INC)/$1 $(LIB_INC)/$1),$2)
 LIB_FLAGS = $(if $(wildcard $(CUDA_INC)/cublas_v2.h),,-isystem $(LIB_INC)) -L$(CUDA_INC)/../lib64 -L$(CUDA_INC)/../lib
 cuda_lib = $(if $(wildcard $(CUDA_INC)/../lib64/lib$1.so $(CUDA_INC)/../lib/lib$1.so),-l$1,$(addprefix \
-	   -Xlinker ,$(wildcard $(O)/client-stubs/lib$1.so.*)) -Xlinker -rpath-link=$(O)/client-stubs)
+	   -Xlinker ,$(wildcard $(O)/client-stubs/lib$1.so)) -Xlinker -rpath-link=$(O)/client-stubs)
 
 # For code that reads wire_cupti.h.
 PLAIN := -I$(TOP)/cuda-api/plain

@@ -9,11 +9,8 @@ set -u
 WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 export WH_TOP WH_BUILD
-# The workers of root's server run as other users, who must be able to reach what is built. Where
-# they cannot (a clone in /root), the tests of that say so and skip, and all other tests have
-# workers that run as root.
-[ "$(id -u)" != 0 ] || setpriv --reuid 65534 --clear-groups test -r "$WH_BUILD/tests" ||
-	export WORMHOLE_WORKER_UID=none
+# In a clone that workers cannot reach, the tests of that say so and skip.
+. "$WH_TOP/tests/reach.sh"
 # A make that a test calls must not join the make that called this script.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 

@@ -16,6 +16,7 @@
 # The folders of WH_GPU_LIBS, separated by colons, are searched before the usual places.
 : "${WH_TOP:?}"
 : "${WH_BUILD:=$WH_TOP/build}"
+. "$WH_TOP/tests/reach.sh"
 stubs=$WH_BUILD/client-stubs
 softgpu=${WH_SOFTGPU:-$WH_BUILD/softgpu}
 world_dir=
@@ -113,6 +114,7 @@ world_server() { # [OPTION...]
 		--socket "$world_dir/socket" "$@" >"$world_dir/log" 2>&1 9<&- &
 	server_pid=$!
 	if ! timeout 60 sed -u /listening/q <&9 >"$world_dir/server.start"; then
+		cat "$world_dir/server.start" >&2
 		echo "Bail out! wormhole-server did not start"
 		exit 1
 	fi

@@ -12,7 +12,7 @@ has() { echo "$1" | grep -q -e "$2"; }
 
 tmp=$(mktemp)
 trap 'rm -f "$tmp"' EXIT
-plan 15
+plan 17
 out=$(would -j2 all)
 is all_can_be_planned $? 0
 # Only a recipe that make recognizes as a make runs under -n, and gets jobs.
@@ -61,4 +61,24 @@ ok its_files_are_known grep -q '/server/session/dispatch.c$' "$tmp"
 is none_of_them_includes_a_librarys_header \
 	"$(xargs grep -lE '^#[ ]*include <(nvml|nccl|cudnn|cublas|curand|cufft|cusparse|cusolver)' <"$tmp" |
 		head -n 3)" ""
+
+# Where no toolkit is, programs are linked with our libraries, of which there are several majors.
+work=$(mktemp -d)
+trap 'rm -rf "$tmp" "$work"' EXIT
+mkdir "$work/client-stubs"
+touch "$work/client-stubs/libcublas.so.11" "$work/client-stubs/libcublas.so.13"
+ln -s libcublas.so.13 "$work/client-stubs/libcublas.so"
+printf 'include %s/common.mk\nall:; @echo $(call cuda_lib,cublas)\n' "$WH_TOP" >"$work/Makefile"
+is a_program_without_a_toolkit_is_linked_with_the_newest_major \
+	"$(make -s -C "$work" O="$work" CUDA_INC="$work/none/include")" \
+	"-Xlinker $work/client-stubs/libcublas.so -Xlinker -rpath-link=$work/client-stubs"
+
+# Folders of mktemp are root's alone.
+reach() { WH_BUILD=$1 WORMHOLE_WORKER_UID='' sh -c '. "$WH_TOP/tests/reach.sh"; echo "$WORMHOLE_WORKER_UID"'; }
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$work/client-stubs"
+	is workers_run_as_root_where_others_reach_no_build "$(reach "$work/client-stubs")" none
+else
+	skip workers_run_as_root_where_others_reach_no_build "only root has workers of other users"
+fi
 finish

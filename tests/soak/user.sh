@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 WH_TOP=$(cd "$here/../.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 export WH_TOP WH_BUILD
-[ "$(id -u)" != 0 ] || setpriv --reuid 65534 --clear-groups test -r "$WH_BUILD/tests" || export WORMHOLE_WORKER_UID=none
+. "$WH_TOP/tests/reach.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 . "$WH_TOP/tools/follow.sh"
 
