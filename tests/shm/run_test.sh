@@ -6,8 +6,6 @@
 name=$(basename "$0" .t)
 # slots* runs over softgpu with a driver that shows which calls run at the same time.
 case $name in slots*) WH_BACKEND=$bin/meeting/meeting.so ;; esac
-# rest* needs work that is under way while other calls are answered.
-case $name in rest*) export WORMHOLE_SOFTGPU_ASYNC=1 ;; esac
 
 case $name in
 *_loopback)
