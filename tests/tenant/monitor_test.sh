@@ -7,7 +7,6 @@
 . "$WH_TOP/tests/tenant/lib.sh"
 
 run() { "$wormhole" run --tenant stays -- "$client" "$@" 2>/dev/null; }
-files_of() { readlink "/proc/$1/fd/"* | sed 's/[0-9]\{2,\}/N/g' | sort | uniq -c; }
 names() { "$wormhole" tenant list | sed 1d | awk '{ printf "%s ", $1 }'; }
 
 plan 31

@@ -17,7 +17,6 @@ serve() {
 }
 install() { cp "$1" "$tmp/bin/new" && mv "$tmp/bin/new" "$tmp/bin/wormhole-server"; }
 reload() { "$wormhole" reload 2>&1; }
-files_of() { readlink "/proc/$1/fd/"* | sed 's/[0-9]\{2,\}/N/g' | sort | uniq -c; }
 program_of_server() { stat -Lc %i "/proc/$(server)/exe"; }
 
 plan 31

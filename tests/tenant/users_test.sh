@@ -27,9 +27,9 @@ is workers_of_a_tenant_have_one_user_and_others_another \
 uid=$(user_of_tenant b)
 is its_user_cannot_open_its_limits "$(setpriv --reuid "$uid" --clear-groups \
 	test -r "$WORMHOLE_DIR/tenants/b.limits"; echo $?)" 1
-files_of() { ls "/proc/$(field "$1" "t['workers'][0]['pid']")/root/dev/shm" | tr '\n' ' '; }
+shared_files_of() { ls "/proc/$(field "$1" "t['workers'][0]['pid']")/root/dev/shm" | tr '\n' ' '; }
 echo left >"/proc/$(field b "t['workers'][0]['pid']")/root/dev/shm/left.$$"
-is its_dev_shm_is_its_own "$(files_of b); $(files_of a); $(ls "/dev/shm/left.$$" 2>/dev/null)" "left.$$ wormhole-code ; wormhole-code ; "
+is its_dev_shm_is_its_own "$(shared_files_of b); $(shared_files_of a); $(ls "/dev/shm/left.$$" 2>/dev/null)" "left.$$ wormhole-code ; wormhole-code ; "
 # private PID prints what /proc shows of a process only to its user.
 private() {
 	setpriv --reuid 30123 --clear-groups sh -c 'for f in environ maps mem; do head -c 1 "/proc/$1/$f"; done
