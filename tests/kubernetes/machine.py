@@ -32,6 +32,12 @@ def wormhole(*words):
     return done.stdout
 
 
+def specifications(prefix):
+    """What follows the prefix in the names of specifications. A runtime reads no file with another ending,
+    such as one that the driver is writing just now."""
+    return {f[len(prefix):-len('.json')] for f in os.listdir(CDI) if f.endswith('.json')}
+
+
 class Machine:
     """The node: a server, and a driver of the program and arguments that a kubelet calls."""
 

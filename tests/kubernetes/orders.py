@@ -11,7 +11,7 @@ import signal
 import sys
 
 from kubelet import CLAIMS, Kubelet
-from machine import CDI, FOLDER, STATE, Machine, Steps, await_true, play, wormhole
+from machine import CDI, FOLDER, STATE, Machine, Steps, await_true, play, specifications, wormhole
 
 KEPT = os.path.join(FOLDER, 'kubelet/plugins/gpu.wormhole.invalid/claims.json')
 CLAIM_COUNT = 4
@@ -139,8 +139,7 @@ class Order(Steps):
         may = must | {'claim-' + uid(n) for n in self.between}
 
         def files():
-            # A runtime reads no file with another ending, such as one that the driver is writing just now.
-            return {f[len('wormhole-'):-len('.json')] for f in os.listdir(CDI) if f.endswith('.json')}
+            return specifications('wormhole-')
         await_true(lambda: must <= files() and must <= self.m.tenants(), f'{must} have tenants and specifications')
         assert self.m.tenants() <= may, f'too many tenants: {self.m.tenants() - may}'
         assert files() <= may, f'too many specifications: {files() - may}'

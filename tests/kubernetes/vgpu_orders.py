@@ -9,7 +9,7 @@ import random
 import sys
 
 import grpc
-from machine import CDI, DIR, FOLDER, Machine, Steps, await_true, play
+from machine import CDI, DIR, FOLDER, Machine, Steps, await_true, play, specifications
 from node_kubelet import Kubelet
 
 KEPT = os.path.join(FOLDER, 'kubelet/plugins/device-plugin.wormhole.invalid/containers.json')
@@ -43,15 +43,15 @@ class Order(Steps):
 
     def shares(self):
         """What the shares on the machine are: {name: {device: (MiB, percent)}}."""
-        found = {}
-        for f in os.listdir(CDI):
-            name = f[len('wormhole-share-'):-len('.json')]
-            with open(f'{DIR}/shares/{name}.json', encoding='utf-8') as request:
-                o = json.load(request)
-            limits = {e['device']: (e['memory'] >> 20, e.get('sm', 0)) for e in o['limits']}
-            assert sorted(limits) == sorted(o['devices']), f'{name}: {o}'
-            found[name] = limits
-        return found
+        return {name: self.limits(name) for name in specifications('wormhole-share-')}
+
+    @staticmethod
+    def limits(name):
+        with open(f'{DIR}/shares/{name}.json', encoding='utf-8') as request:
+            o = json.load(request)
+        limits = {e['device']: (e['memory'] >> 20, e.get('sm', 0)) for e in o['limits']}
+        assert sorted(limits) == sorted(o['devices']), f'{name}: {o}'
+        return limits
 
     def left(self, device):
         parts = [h[device] for h in self.has.values() if device in h]
@@ -123,7 +123,9 @@ class Order(Steps):
             assert 'others have ended' in e.details(), e.details()
             assert pod not in self.has and not self.room(n), f'{pod} waits: {e.details()}'
             return
-        got = self.shares()[self.share(self.kubelet.cdi[pod])]
+        share = self.share(self.kubelet.cdi[pod])
+        assert share in specifications('wormhole-share-'), f'{pod} has no specification of {share}'
+        got = self.limits(share)    # the plugin may be removing another one
         assert len(got) == ASKED[n]['gpu'] and got == {d: self.wants(n, d) for d in got}, f'{pod} has {got}'
         if pod in self.has:
             assert got == self.has[pod], f'{pod} had {self.has[pod]} and has {got}'
