@@ -392,6 +392,14 @@ static CUptiResult context_id(struct wh_session *s, const struct wh_cupti_functi
 	return res;
 }
 
+/* cuptiGetGraphId() takes executable graphs too: CUDA before 12.3 has nothing else for them. */
+static bool find_graph(struct wh_session *s, const struct wh_req_whCuptiId *q, void **object)
+{
+	if (q->what == WH_CUPTI_GRAPH && find(s, q->handle, WH_H_CUgraph, object) && *object)
+		return true;
+	return find(s, q->handle, WH_H_CUgraphExec, object) && *object;
+}
+
 static CUptiResult graph_id(struct wh_session *s, const struct wh_cupti_functions *l,
 			    const struct wh_req_whCuptiId *q, uint64_t *id)
 {
@@ -404,8 +412,7 @@ static CUptiResult graph_id(struct wh_session *s, const struct wh_cupti_function
 			return CUPTI_ERROR_INVALID_PARAMETER;
 		return l->cuptiGetGraphNodeId ? l->cuptiGetGraphNodeId(object, id) : res;
 	}
-	if (!find(s, q->handle, q->what == WH_CUPTI_GRAPH ? WH_H_CUgraph : WH_H_CUgraphExec,
-		  &object) || !object)
+	if (!find_graph(s, q, &object))
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (q->what == WH_CUPTI_GRAPH && l->cuptiGetGraphId)
 		res = l->cuptiGetGraphId(object, &n);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles a step of training with torch.profiler, and compares two such profiles.
+"""Profiles a step of training with torch.profiler or jax.profiler, and compares two such profiles.
 
-usage: profiler_values.py record MODEL FILE     MODEL is resnet or gpt; what was seen goes into FILE, as JSON
+usage: profiler_values.py record MODEL FILE     MODEL is resnet, gpt or jax; what was seen goes into FILE, as JSON
        profiler_values.py compare NATIVE OTHER  prints a line for each promise: its name, and `ok' or why not
 """
 import collections
+import glob
 import json
 import os
 import sys
@@ -13,7 +14,7 @@ import tempfile
 import time
 
 STEPS = 5           # of which the medians are compared
-MODELS = ("resnet", "gpt")
+MODELS = ("resnet", "gpt", "jax")
 
 
 # --- Models -----------------------------------------------------------------------
@@ -66,13 +67,13 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
-def timed(torch, step):
+def timed(wait, step):
     times = []
     for _ in range(4 * STEPS):
-        torch.cuda.synchronize()
+        wait()
         begin = time.perf_counter()
         step()
-        torch.cuda.synchronize()
+        wait()
         times.append(time.perf_counter() - begin)
     return median(times)
 
@@ -86,7 +87,7 @@ def seen_in(trace):
     return [[e["cat"], e["name"], e["dur"], e["args"].get("correlation")] for e in events], calls
 
 
-def record(model, path):
+def record_torch(model):
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -101,7 +102,7 @@ def record(model, path):
 
     for _ in range(STEPS):
         step()
-    out = {"plain": timed(torch, step), "steps": []}
+    out = {"plain": timed(torch.cuda.synchronize, step), "steps": []}
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.json")
         for _ in range(STEPS + 1):
@@ -113,7 +114,74 @@ def record(model, path):
                 out["steps"].append(seen_in(json.load(f)))
     del out["steps"][0]     # the first one loads what later ones have
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]):
-        out["profiled"] = timed(torch, step)
+        out["profiled"] = timed(torch.cuda.synchronize, step)
+    return out
+
+
+def seen_by_jax(folder):
+    """Returns what a trace of JAX's has, as seen_in() does. Streams are lines of the device's plane."""
+    import jax.profiler
+
+    events, calls = [], []
+    for path in glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True):
+        for plane in jax.profiler.ProfileData.from_file(path).planes:
+            device = plane.name.startswith("/device:GPU")
+            for line in plane.lines:
+                if device and not line.name.startswith("Stream #"):
+                    continue    # what XLA derives from streams: modules, operations
+                for e in line.events:
+                    id = dict(e.stats).get("correlation_id")
+                    if device:
+                        kind = "gpu_memcpy" if e.name.startswith("Memcpy") else \
+                            "gpu_memset" if e.name.startswith("Memset") else "kernel"
+                        events.append((e.start_ns, [kind, e.name, e.duration_ns / 1000, id]))
+                    elif id is not None:
+                        calls.append(id)
+    return [e for _, e in sorted(events, key=lambda e: e[0])], calls
+
+
+def record_jax():
+    import jax
+    import jax.numpy as jnp
+
+    keys = jax.random.split(jax.random.PRNGKey(1), 8)
+    weights = [jax.random.normal(k, (1024, 1024)) * 0.03 for k in keys]
+    x = jax.random.normal(keys[0], (512, 1024))
+
+    def loss(weights):
+        h = x
+        for w in weights:
+            h = jax.nn.gelu(h @ w)
+        return jnp.mean(jax.nn.logsumexp(h, axis=1) ** 2)
+
+    @jax.jit
+    def train(weights):
+        return [w - 0.01 * g for w, g in zip(weights, jax.grad(loss)(weights))]
+
+    def wait():
+        jax.block_until_ready(weights)
+
+    def step():
+        nonlocal weights
+        weights = train(weights)
+
+    for _ in range(STEPS):
+        step()
+    out = {"plain": timed(wait, step), "steps": []}
+    for _ in range(STEPS + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            with jax.profiler.trace(folder):
+                step()
+                wait()
+            out["steps"].append(seen_by_jax(folder))
+    del out["steps"][0]
+    with tempfile.TemporaryDirectory() as folder, jax.profiler.trace(folder):
+        out["profiled"] = timed(wait, step)
+    return out
+
+
+def record(model, path):
+    out = record_jax() if model == "jax" else record_torch(model)
     with open(path, "w", encoding="utf-8") as f:
         json.dump(out, f)
 

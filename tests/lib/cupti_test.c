@@ -445,6 +445,28 @@ static void test_ids(void)
 	      "stream_that_is_none_is_refused");
 }
 
+/* JAX asks for the number of an executable graph by the function for graphs. */
+static void test_graph_ids(void)
+{
+	uint32_t of_graph = 0, of_exec = 0, id = 0;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	cuGraphCreate(&graph, 0);
+	cuGraphInstantiate(&exec, graph, 0);
+	ok(cuptiGetGraphId(graph, &of_graph) == 0 && of_graph == 31, "graph_has_a_number");
+	ok(cuptiGetGraphExecId(exec, &of_exec) == 0 && of_exec == 32,
+	   "executable_graph_has_a_number_of_its_own");
+	ok(cuptiGetGraphId((CUgraph)exec, &id) == 0 && id == of_exec,
+	   "executable_graph_has_it_by_the_function_for_graphs_too");
+	ok_eq(cuptiGetGraphExecId((CUgraphExec)graph, &id), CUPTI_ERROR_INVALID_PARAMETER,
+	      "graph_that_is_not_executable_is_refused_as_one");
+	cuGraphExecDestroy(exec);
+	cuGraphDestroy(graph);
+	ok_eq(cuptiGetGraphId(graph, &id), CUPTI_ERROR_INVALID_PARAMETER,
+	      "graph_that_has_ended_is_refused");
+}
+
 static void test_refused(void)
 {
 	CUpti_SubscriberHandle s;
@@ -472,6 +494,7 @@ int main(void)
 	test_end();
 	test_fork();
 	test_ids();
+	test_graph_ids();
 	test_refused();
 	return tap_exit();
 }
