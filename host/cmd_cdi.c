@@ -24,6 +24,9 @@
 #define INSIDE		"/usr/lib/wormhole/client-stubs"
 #define SOCKET_INSIDE	"/run/wormhole/tenant.sock"
 #define PREFIX		"/wormhole-"
+/* JAX looks for such a file before it asks CUDA. Here it is empty, and opens for nobody. */
+#define NODE		"/dev/nvidiactl"
+#define NO_NODE		"/dev/null"
 
 enum {
 	KEY_CDI_DIR = 0x300, KEY_PRINT, KEY_OPTIONS, KEY_SHARE, KEY_MAKE, KEY_CONTAIN, KEY_REMOVE,
@@ -94,6 +97,7 @@ cJSON *wh_cdi_specification(const struct wh_cdi_device *d)
 	mounts = cJSON_AddArrayToObject(edits, "mounts");
 	add_mount(mounts, d->libraries, INSIDE);
 	add_mount(mounts, d->host, d->inside);
+	add_mount(mounts, NO_NODE, NODE);
 	if (d->hooks)
 		cJSON_AddItemToObject(edits, "hooks", d->hooks);
 	return spec;
@@ -110,6 +114,7 @@ static void print_options(const char *socket, const char *libraries)
 	for (i = 0; i < VARIABLES; i++)
 		printf("--env=%s\n", variables[i]);
 	printf("--volume=%s:%s:ro\n--volume=%s:%s:ro\n", libraries, INSIDE, socket, SOCKET_INSIDE);
+	printf("--volume=" NO_NODE ":" NODE ":ro\n");
 }
 
 /* --- Files -------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@ serve || { echo "Bail out! no server: $(tail -n 1 "$tmp/serve")"; exit 1; }
 "$wormhole" tenant create beta --mem 32M
 "$wormhole" tenant create mine --mem 48M --user whcdi
 
-plan 41
+plan 43
 # --- The specification ----------------------------------------------------------------------
 is each_tenant_that_stays_has_one "$("$wormhole" cdi | sort | tr '\n' ' ')" \
 	"wormhole/tenant=alpha wormhole/tenant=beta wormhole/tenant=default wormhole/tenant=mine "
@@ -33,6 +33,9 @@ is it_has_its_tenants_memory "$(box roots $alpha -- /bin/client info | cut -d" "
 is another_device_is_another_tenant "$(box roots --device wormhole/tenant=beta -- /bin/client info | cut -d" " -f2)" "$((32 << 20))"
 is more_is_refused "$(box roots $alpha -- /bin/client "alloc=$((65 << 20))")" "CUDA_ERROR_OUT_OF_MEMORY"
 is it_sees_its_socket_alone "$(box roots $alpha -- /bin/find / -type s)" "/run/wormhole/tenant.sock"
+# JAX looks for this file.
+is it_finds_the_file_that_programs_look_for "$(box roots $alpha -- /bin/ls /dev | grep nvidia)" nvidiactl
+like which_opens_for_nobody "$(box roots $alpha -- /bin/sh -c 'cat /dev/nvidiactl' 2>&1)" "Permission denied"
 is it_sees_no_file_of_the_server "$(box roots $alpha -- /bin/find / -xdev -name '*.limits' -o -name '*.usage' -o -name server.lock -o -name control.sock)" ""
 like libraries_cannot_be_changed "$(box roots $alpha -- /bin/sh -c 'echo >/usr/lib/wormhole/client-stubs/libcuda.so.1')" "Read-only file system"
 is of_two_tenants_it_gets_one "$(box roots $alpha --device wormhole/tenant=beta -- /bin/find / -type s)" "/run/wormhole/tenant.sock"
