@@ -17,6 +17,53 @@ needs_programs() {
 	[ -x "$1" ] || skip_all "$(basename "$1") is not built: no nvcc when the tests were built"
 }
 
+# --- Programs that print steps (tests/lib/steps_gpu.h) -------------------------------
+
+# steps LIMIT COMMAND... makes the plan and a point for each step of a program: over shm it has its
+# native line. A step that fails natively is a skip. What is behind a bar counts unless two native
+# runs differ there. The last two points are that the program ends, and prints no other line.
+steps() { # LIMIT COMMAND...
+	for w in native again shm; do
+		run_steps $w "$@"
+	done
+	[ -s "$world_dir/native" ] || skip_all "natively nothing: status $(cat "$world_dir/native.rc"), $(tail -n 3 "$world_dir/native.err")"
+	cut -d: -f1 "$world_dir/native" | awk '!seen[$0]++' >"$world_dir/names"
+	plan $(($(wc -l <"$world_dir/names") + 2))
+	while read -r name <&3; do
+		one_step "$(echo "$name" | tr -cs '[:alnum:]\n' _)" "$(grep "^$name: " "$world_dir/native")" \
+			"$(grep "^$name: " "$world_dir/again")" "$(grep "^$name: " "$world_dir/shm")"
+	done 3<"$world_dir/names"
+	if [ "$(cat "$world_dir/native.rc")" = 0 ]; then
+		is program_ends "$(cat "$world_dir/shm.rc")" 0
+	else
+		skip program_ends "natively status $(cat "$world_dir/native.rc"): $(tail -n 1 "$world_dir/native.err")"
+	fi
+	is no_step_is_new "$(cut -d: -f1 "$world_dir/shm" | grep -vxFf "$world_dir/names")" ""
+	diag "shm says: $(tail -n 5 "$world_dir/shm.err")"
+}
+
+run_steps() { # WORLD LIMIT COMMAND...
+	s_world=$1 s_limit=$2
+	shift 2
+	in_world "$(echo "$s_world" | sed s/again/native/)" shared timeout "$s_limit" "$@" \
+		>"$world_dir/$s_world" 2>"$world_dir/$s_world.err"
+	echo $? >"$world_dir/$s_world.rc"
+}
+
+one_step() { # NAME NATIVE AGAIN SHM
+	case $2 in
+	*": 0 "*) ;;
+	*) skip "$1" "natively: $2"; return ;;
+	esac
+	case $2 in *" wrong by "*) diag "natively wrong: $2" ;; esac
+	if [ "$2" = "$3" ]; then
+		is "$1" "$4" "$2"
+	else
+		diag "two native runs differ: $2 and $3"
+		is "$1" "${4%|*}" "${2%|*}"
+	fi
+}
+
 # --- Programs by `wormhole run` ------------------------------------------------------
 
 # use_run replaces the worlds' server by one of its own, which serve starts and the end of the
