@@ -19,6 +19,7 @@ static int64_t extent_of['z' + 1];
 static int64_t index_of['z' + 1];
 
 static cutensorHandle_t handle;
+static cutensorPlanPreference_t usual;
 static CUstream stream;
 
 struct tensor {
@@ -194,7 +195,7 @@ static const void *factor(number v)
 static int make_plan(const char *name, int status, cutensorOperationDescriptor_t op,
 		     cutensorPlanPreference_t pref)
 {
-	uint64_t estimate = 0;
+	uint64_t estimate = 1 << 20;
 	float flops = 0, moved = 0;
 
 	plan = NULL;
@@ -215,8 +216,9 @@ static int make_plan(const char *name, int status, cutensorOperationDescriptor_t
 							  CUTENSOR_OPERATION_DESCRIPTOR_MOVED_BYTES,
 							  &moved, sizeof(moved)) << 16;
 	printf("%s, described: %d scale=%d flops=%g moved=%g |\n", name, status, scale, flops, moved);
-	status = cutensorEstimateWorkspaceSize(handle, op, pref, CUTENSOR_WORKSPACE_DEFAULT,
-					       &estimate);
+	/* Only a plan may be made without a preference. */
+	status = pref ? cutensorEstimateWorkspaceSize(handle, op, pref, CUTENSOR_WORKSPACE_DEFAULT,
+						      &estimate) : 0;
 	if (!status)
 		status = cutensorCreatePlan(handle, &plan, op, pref, estimate);
 	if (!status)
@@ -297,15 +299,16 @@ static void contractions(void)
 	extent_of['l'] = 12;
 	extent_of['m'] = 40;
 	extent_of['n'] = 24;
-	contract("contraction of floats", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_32F, 0, NULL);
-	contract("contraction by TF32", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_TF32, 0, NULL);
-	contract("contraction of doubles", CUDA_R_64F, CUTENSOR_COMPUTE_DESC_64F, 0, NULL);
-	contract("contraction of halves", CUDA_R_16F, CUTENSOR_COMPUTE_DESC_32F, 0, NULL);
-	contract("contraction of complex doubles", CUDA_C_64F, CUTENSOR_COMPUTE_DESC_64F, 0, NULL);
-	contract("contraction with gaps", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_32F, 3, NULL);
+	contract("contraction of floats", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_32F, 0, usual);
+	contract("contraction by TF32", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_TF32, 0, usual);
+	contract("contraction of doubles", CUDA_R_64F, CUTENSOR_COMPUTE_DESC_64F, 0, usual);
+	contract("contraction of halves", CUDA_R_16F, CUTENSOR_COMPUTE_DESC_32F, 0, usual);
+	contract("contraction of complex doubles", CUDA_C_64F, CUTENSOR_COMPUTE_DESC_64F, 0, usual);
+	contract("contraction with gaps", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_32F, 3, usual);
 	extent_of['k'] = 1 << 10;
 	extent_of['l'] = extent_of['m'] = extent_of['n'] = 8;
-	contract("contraction that is long", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_32F, 0, NULL);
+	contract("contraction without a preference", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_32F, 0, NULL);
+	contract("contraction that is long", CUDA_R_32F, CUTENSOR_COMPUTE_DESC_32F, 0, usual);
 }
 
 /* E[mn] = alpha * A[mk] * B[kl] * C[ln] + beta * E */
@@ -325,7 +328,7 @@ static void contract_three(void)
 	e = tensor("mn", CUDA_R_64F, 0, 7);
 	res = cutensorCreateContractionTrinary(handle, &op, OF(a), OF(b), OF(c), OF(e), INTO(e),
 					       CUTENSOR_COMPUTE_DESC_64F);
-	res = make_plan(name, res, op, NULL);
+	res = make_plan(name, res, op, usual);
 	if (!res) {
 		res = cutensorContractTrinary(handle, plan, factor(0.5), AT(a), AT(b), AT(c),
 					      factor(3), AT(e), AT(e), WORK);
@@ -350,7 +353,7 @@ static void binary(const char *name, cudaDataType_t type, cutensorComputeDescrip
 
 	res = cutensorCreateElementwiseBinary(handle, &op, OF(a), OF(c), INTO(c), CUTENSOR_OP_ADD,
 					      compute);
-	res = make_plan(name, res, op, NULL);
+	res = make_plan(name, res, op, usual);
 	if (!res) {
 		res = cutensorElementwiseBinaryExecute(handle, plan, factor(2.5), AT(a), factor(-1),
 						       AT(c), AT(c), (cudaStream_t)stream);
@@ -375,7 +378,7 @@ static void trinary(const char *name, cudaDataType_t type, cutensorComputeDescri
 	res = cutensorCreateElementwiseTrinary(handle, &op, OF(a), b.desc, b.mode, CUTENSOR_OP_EXP,
 					       OF(c), INTO(d), CUTENSOR_OP_MUL, CUTENSOR_OP_MAX,
 					       compute);
-	res = make_plan(name, res, op, NULL);
+	res = make_plan(name, res, op, usual);
 	if (!res) {
 		res = cutensorElementwiseTrinaryExecute(handle, plan, factor(2), AT(a), factor(0.5),
 							AT(b), factor(0.25), AT(c), AT(d),
@@ -402,7 +405,7 @@ static void permute(const char *name, cudaDataType_t type, cudaDataType_t to, in
 	int res;
 
 	res = cutensorCreatePermutation(handle, &op, OF(a), INTO(b), compute);
-	res = make_plan(name, res, op, NULL);
+	res = make_plan(name, res, op, usual);
 	if (!res) {
 		res = cutensorPermute(handle, plan, factor(0.5), AT(a), AT(b),
 				      (cudaStream_t)stream);
@@ -444,7 +447,7 @@ static void reduce(const char *name, cudaDataType_t type, cutensorComputeDescrip
 	int res;
 
 	res = cutensorCreateReduction(handle, &op, OF(a), OF(c), INTO(c), how, compute);
-	res = make_plan(name, res, op, NULL);
+	res = make_plan(name, res, op, usual);
 	if (!res) {
 		res = cutensorReduce(handle, plan, factor(1.5), AT(a), factor(2), AT(c), AT(c),
 				     WORK);
@@ -557,12 +560,15 @@ int main(void)
 	said("handle", res);
 	if (res)
 		return 0;
+	said("usual preference", cutensorCreatePlanPreference(handle, &usual, CUTENSOR_ALGO_DEFAULT,
+							      CUTENSOR_JIT_MODE_NONE));
 	contractions();
 	contract_three();
 	elementwise();
 	reductions();
 	preferences();
 	cuStreamSynchronize(stream);
+	said("end of the preference", cutensorDestroyPlanPreference(usual));
 	said("end", cutensorDestroy(handle));
 	return 0;
 }
