@@ -131,6 +131,15 @@ struct callback {
 	CUdeviceptr about;	/* 0: the code is told of nothing */
 };
 
+static bool create(const char *what, cufftHandle *plan)
+{
+	int res = cufftCreate(plan);
+
+	if (res)
+		said(what, res);
+	return !res;
+}
+
 /* Says what came of each step. Returns 0 if there is a plan of these callbacks. */
 static int make(const char *what, cufftHandle *plan, int nx, int ny, cufftType type, int batch,
 		const struct callback *c, int callbacks)
@@ -138,9 +147,10 @@ static int make(const char *what, cufftHandle *plan, int nx, int ny, cufftType t
 	void *info[1];
 	size_t size = 0;
 	char name[96];
-	int i, res;
+	int i, res = 0;
 
-	res = cufftCreate(plan);
+	if (!create(what, plan))
+		return 1;
 	for (i = 0; i < callbacks && !res; i++) {
 		info[0] = (void *)c[i].about;
 		res = cufftXtSetJITCallback(*plan, c[i].name, code, code_size, c[i].type,
@@ -409,7 +419,7 @@ static void wrong(void)
 	size_t size;
 	int res;
 
-	if (cufftCreate(&plan))
+	if (!create("plan for what is wrong", &plan))
 		return;
 	refused("callback of no kind", cufftXtSetJITCallback(plan, "load_scaled", code, code_size,
 							     CUFFT_CB_UNDEFINED, info));
@@ -437,7 +447,7 @@ static void wrong_name(void)
 	cufftHandle plan = 0;
 	size_t size;
 
-	if (cufftCreate(&plan))
+	if (!create("plan for a wrong name", &plan))
 		return;
 	refused("name of none", cufftXtSetJITCallback(plan, "nothing_of_the_kind", code, code_size,
 						      CUFFT_CB_LD_COMPLEX, info));
@@ -452,7 +462,7 @@ static void no_routine(void)
 	cufftHandle plan = 0;
 	size_t size;
 
-	if (cufftCreate(&plan))
+	if (!create("plan for a routine", &plan))
 		return;
 	said("plan for a routine", cufftMakePlan1d(plan, ROW, CUFFT_C2C, ROWS, &size));
 	refused("routine", cufftXtSetCallback(plan, routine, CUFFT_CB_LD_COMPLEX, routine));
