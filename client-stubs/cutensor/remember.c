@@ -41,8 +41,11 @@ cutensorStatus_t cutensorCreateTensorDescriptor(const cutensorHandle_t handle,
 
 cutensorStatus_t cutensorDestroyTensorDescriptor(cutensorTensorDescriptor_t desc)
 {
-	cutensorStatus_t res = wh_raw_cutensorDestroyTensorDescriptor(desc);
+	cutensorStatus_t res = CUTENSOR_STATUS_SUCCESS;
 
+	if (!desc)
+		return res;
+	res = wh_raw_cutensorDestroyTensorDescriptor(desc);
 	if (res == CUTENSOR_STATUS_SUCCESS)
 		wh_number_forget(desc);
 	return res;
@@ -85,8 +88,11 @@ cutensorStatus_t cutensorCreatePlan(const cutensorHandle_t handle, cutensorPlan_
 
 cutensorStatus_t cutensorDestroyPlan(cutensorPlan_t plan)
 {
-	cutensorStatus_t res = wh_raw_cutensorDestroyPlan(plan);
+	cutensorStatus_t res = CUTENSOR_STATUS_SUCCESS;
 
+	if (!plan)
+		return res;
+	res = wh_raw_cutensorDestroyPlan(plan);
 	if (res == CUTENSOR_STATUS_SUCCESS)
 		wh_number_forget(plan);
 	return res;

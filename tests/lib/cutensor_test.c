@@ -125,7 +125,7 @@ int main(void)
 	CUdevice dev;
 	CUcontext ctx;
 
-	tap_plan(24);
+	tap_plan(25);
 	cuInit(0);
 	cuDeviceGet(&dev, 0);
 	cuDevicePrimaryCtxRetain(&ctx, dev);
@@ -143,5 +143,8 @@ int main(void)
 	test_runs();
 	ok(!cutensorDestroy(handle) && cutensorDestroy(handle) == CUTENSOR_STATUS_NOT_INITIALIZED,
 	   "a_handle_ends_once");
+	ok(!cutensorDestroy(NULL) && !cutensorDestroyPlan(NULL) &&
+	   !cutensorDestroyTensorDescriptor(NULL) && !cutensorDestroyOperationDescriptor(NULL) &&
+	   !cutensorDestroyPlanPreference(NULL), "null_has_ended");
 	return tap_exit();
 }
