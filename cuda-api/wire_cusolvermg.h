@@ -76,7 +76,7 @@ struct wh_rsp_whMgRun {
 	struct wh_rsp hdr;
 	int64_t work;
 	int32_t info;
-	uint32_t resv;
+	uint32_t ran;		/* 1: info is the library's, which may refuse by it; 0: none */
 };
 
 /* Which arrays an operation has, as bits. */

@@ -68,14 +68,21 @@ static struct wh_req_whMgRun *begin(struct wh_call *c, const struct run *r)
 	return q;
 }
 
+/* The genuine library says in info which argument it refuses. */
+static void take_info(const struct wh_call *c, const struct run *r)
+{
+	const struct wh_rsp_whMgRun *a = c->rsp;
+
+	if (!r->work && a->hdr.size >= sizeof(*a) && a->ran)
+		*r->info = a->info;
+}
+
 static void take(struct wh_call *c, const struct run *r)
 {
 	const struct wh_rsp_whMgRun *a = c->rsp;
 
 	if (r->work)
 		*r->work = a->work;
-	else
-		*r->info = a->info;
 	c->pos = WH_WIRE_FIXED(*a);
 	if (r->q.values)
 		wh_reply_take(c, r->values, r->q.n, wh_type_size(r->q.value_type));
@@ -98,6 +105,8 @@ static cusolverStatus_t run(struct run r, enum wh_mg_op op)
 	if (!begin(&c, &r))
 		return wh_cusolvermg_lost(c.result);
 	res = wh_cusolvermg_run(&c, sizeof(struct wh_rsp_whMgRun));
+	if (c.result == CUDA_SUCCESS)
+		take_info(&c, &r);
 	if (res == CUSOLVER_STATUS_SUCCESS)
 		take(&c, &r);
 	wh_end(&c);

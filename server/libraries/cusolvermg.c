@@ -239,6 +239,9 @@ int32_t wh_do_whMgSelect(struct wh_session *s, struct wh_frame *f)
 
 /* --- What an operation is given -------------------------------------------- */
 
+/* No info of the library's. */
+#define UNTOLD	INT32_MIN
+
 struct run {
 	const struct wh_req_whMgRun *q;
 	struct mg *handle, *desc[2];
@@ -313,11 +316,16 @@ static cusolverStatus_t take_array(struct wh_session *s, struct wh_frame *f, str
 	return CUSOLVER_STATUS_SUCCESS;
 }
 
-/* The library's code on the CPU reads these, whatever else it is given. */
+/*
+ * The library's code on the CPU reads these, whatever else it is given. Where it asks for the size
+ * of potrs and potri it crashes without them; of the others it needs none.
+ */
 static bool lacks(const struct run *r)
 {
 	const uint32_t has = wh_mg_arrays(r->q->op);
 
+	if (r->q->asks && r->q->op != WH_MG_POTRS && r->q->op != WH_MG_POTRI)
+		return r->array[WH_MG_WORK];
 	return !r->array[WH_MG_A] || (has & 1u << WH_MG_B && !r->array[WH_MG_B]) ||
 	       (!r->q->asks && !r->array[WH_MG_WORK]) || (r->q->asks && r->array[WH_MG_WORK]);
 }
@@ -473,7 +481,7 @@ int32_t wh_do_whMgRun(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_cusolvermg_functions *l = wh_library_functions(s, WH_LIB_cusolvermg);
 	struct wh_rsp_whMgRun *a = wh_reply(f, sizeof(*a));
-	struct run r = { .q = f->req };
+	struct run r = { .q = f->req, .info = UNTOLD };
 	const char *missing;
 	int32_t res;
 
@@ -492,6 +500,7 @@ int32_t wh_do_whMgRun(struct wh_session *s, struct wh_frame *f)
 		res = run_waiting(s, l, &r);
 	}
 	a->work = r.work;
-	a->info = r.info;
+	a->ran = r.info != UNTOLD;
+	a->info = a->ran ? r.info : 0;
 	return res;
 }

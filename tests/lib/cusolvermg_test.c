@@ -257,6 +257,38 @@ static cusolverStatus_t factor(void *at[], void *w[], int64_t n)
 	return cusolverMgPotrf(h, LOWER, N, at, 1, 1, da, D, w, n, &info);
 }
 
+/* As the genuine library, which crashes for want of arrays where these are refused. */
+static void test_sizes_without_arrays(void)
+{
+	int64_t n = 0;
+
+	ok(!cusolverMgPotrf_bufferSize(h, LOWER, N, NULL, 1, 1, da, D, &n) &&
+	   !cusolverMgGetrf_bufferSize(h, N, N, NULL, 1, 1, da, NULL, D, &n) &&
+	   !cusolverMgGetrs_bufferSize(h, CUBLAS_OP_N, N, 1, NULL, 1, 1, da, NULL, NULL, 1, 1, db,
+				       D, &n) &&
+	   !cusolverMgSyevd_bufferSize(h, CUSOLVER_EIG_MODE_VECTOR, LOWER, N, NULL, 1, 1, da, NULL,
+				       D, D, &n) && n, "sizes_of_some_need_no_arrays");
+	news();
+	ok(cusolverMgPotrs_bufferSize(h, LOWER, N, 1, a, 1, 1, da, NULL, 1, 1, db, D, &n) ==
+	   CUSOLVER_STATUS_INVALID_VALUE &&
+	   cusolverMgPotri_bufferSize(h, LOWER, N, NULL, 1, 1, da, D, &n) ==
+	   CUSOLVER_STATUS_INVALID_VALUE && !*news(), "those_of_potrs_and_potri_do");
+}
+
+static void test_infos(void)
+{
+	int info = 9;
+
+	ok(cusolverMgPotrf(h, LOWER, N, a, 0, 1, da, D, work, lwork, &info) ==
+	   CUSOLVER_STATUS_INVALID_VALUE && info == -5,
+	   "info_says_which_argument_the_library_refuses");
+	info = 9;
+	ok(cusolverMgPotrf(h, LOWER, N, NULL, 1, 1, da, D, work, lwork, &info) ==
+	   CUSOLVER_STATUS_INVALID_VALUE && info == 9,
+	   "and_is_as_it_was_where_the_library_is_not_asked");
+	news();
+}
+
 static void test_addresses(void)
 {
 	void *bad[2] = { a[0], (void *)told }, *past[2], *null[2] = { NULL, NULL };
@@ -285,6 +317,7 @@ static void test_addresses(void)
 	ok(!cusolverMgPotrf_bufferSize(h, LOWER, N, bad, 1, 1, da, D, &lwork),
 	   "question_about_sizes_needs_no_memory");
 	told("potrf size 0 7", "and_is_the_only_one_of_these_that_came_to_the_library");
+	test_sizes_without_arrays();
 	/* The second device has no block of B, so its address is nothing that is read. */
 	bad[0] = b[0];
 	ok(!cusolverMgPotrs(h, LOWER, N, 1, a, 1, 1, da, bad, 1, 1, db, D, work, lwork, &info),
@@ -316,6 +349,7 @@ int main(void)
 	test_pivots();
 	test_values();
 	test_addresses();
+	test_infos();
 	ok(!cusolverMgDestroyMatrixDesc(da) && !cusolverMgDestroyMatrixDesc(db) &&
 	   !cusolverMgDestroyGrid(grid) && !cusolverMgDestroy(h), "all_end");
 	told("desc of 2 devices ends|desc of 2 devices ends|grid ends|destroy", "in_the_library");

@@ -219,10 +219,16 @@ cusolverStatus_t cusolverMgPotrf(cusolverMgHandle_t handle, cublasFillMode_t upl
 				 void *work[], int64_t lwork, int *info)
 {
 	const int64_t rows = ((struct desc *)da)->rows;
-	double *m = gather(da, a);
+	double *m;
 	int i, j, k;
 
 	note("potrf %d %d at %d,%d type %d work %ld", uplo, n, ia, ja, type, (long)lwork);
+	/* The genuine library's info is the number of the argument. */
+	if (ia < 1) {
+		*info = -5;
+		return CUSOLVER_STATUS_INVALID_VALUE;
+	}
+	m = gather(da, a);
 	use_work(handle, work, lwork);
 	*info = 0;
 	for (j = 0; j < n && !*info; j++) {
@@ -312,7 +318,7 @@ cusolverStatus_t cusolverMgGetrf_bufferSize(cusolverMgHandle_t handle, int m, in
 					    cudaDataType type, int64_t *work)
 {
 	(void)handle, (void)a, (void)ia, (void)ja, (void)da, (void)type;
-	note("getrf size %d %d first=%d pivots=%d", m, n, a[0] != NULL, pivots != NULL);
+	note("getrf size %d %d first=%d pivots=%d", m, n, a && a[0], pivots != NULL);
 	*work = WORK * n;
 	return CUSOLVER_STATUS_SUCCESS;
 }
