@@ -64,10 +64,6 @@ static cutensorStatus_t is_size(size_t size, size_t given)
 	return size == given ? CUTENSOR_STATUS_SUCCESS : CUTENSOR_STATUS_INVALID_VALUE;
 }
 
-/*
- * Padding, which is an array as long as a descriptor says, and attributes with an address have no
- * size here.
- */
 static size_t operation_size(cutensorOperationDescriptorAttribute_t attribute)
 {
 	switch (attribute) {
@@ -82,18 +78,41 @@ static size_t operation_size(cutensorOperationDescriptorAttribute_t attribute)
 	}
 }
 
+/*
+ * Padding has a number for each mode of the output, and its value the output's type. The library
+ * refuses any size but theirs, so it is enough that the message has room for the largest.
+ */
+static cutensorStatus_t is_operation_size(cutensorOperationDescriptorAttribute_t attribute,
+					  uint64_t size)
+{
+	size_t most;
+
+	switch (attribute) {
+	case CUTENSOR_OPERATION_DESCRIPTOR_PADDING_LEFT:
+	case CUTENSOR_OPERATION_DESCRIPTOR_PADDING_RIGHT:
+		most = WH_CUTENSOR_MODES * sizeof(uint32_t);
+		break;
+	case CUTENSOR_OPERATION_DESCRIPTOR_PADDING_VALUE:
+		most = sizeof(wh_cutensor_scale_t);
+		break;
+	default:
+		return is_size(operation_size(attribute), size);
+	}
+	return size <= most ? CUTENSOR_STATUS_SUCCESS : CUTENSOR_STATUS_INVALID_VALUE;
+}
+
 cutensorStatus_t wh_check_cutensorOperationDescriptorSetAttribute(struct wh_session *s,
 		const struct wh_req_cutensorOperationDescriptorSetAttribute *q)
 {
 	(void)s;
-	return is_size(operation_size(q->attr), q->sizeInBytes);
+	return is_operation_size(q->attr, q->sizeInBytes);
 }
 
 cutensorStatus_t wh_check_cutensorOperationDescriptorGetAttribute(struct wh_session *s,
 		const struct wh_req_cutensorOperationDescriptorGetAttribute *q)
 {
 	(void)s;
-	return is_size(operation_size(q->attr), q->sizeInBytes);
+	return is_operation_size(q->attr, q->sizeInBytes);
 }
 
 static size_t preference_size(cutensorPlanPreferenceAttribute_t attribute)

@@ -61,11 +61,15 @@ static cutensorOperationDescriptor_t contraction(void)
 	return op;
 }
 
+#define RIGHT	CUTENSOR_OPERATION_DESCRIPTOR_PADDING_RIGHT
+#define VALUE	CUTENSOR_OPERATION_DESCRIPTOR_PADDING_VALUE
+
 static void test_plans(void)
 {
 	cutensorOperationDescriptor_t op = contraction();
 	cutensorPlanPreference_t pref = NULL;
-	int32_t tag = 5, got = 0, padding[3] = { 0 };
+	int32_t tag = 5, got = 0, padding[3] = { 0, 2, 3 }, many[65] = { 0 };
+	const double value = 2.5;
 	uint64_t size = 0;
 
 	told("contraction 105,106,107 by 106,107 to 105,106 in 105,106 ops=1,9,1|by 64F",
@@ -75,13 +79,20 @@ static void test_plans(void)
 	   !cutensorOperationDescriptorGetAttribute(handle, op, CUTENSOR_OPERATION_DESCRIPTOR_TAG,
 						    &got, 4) && got == 5,
 	   "an_attribute_is_set_and_got");
-	ok(cutensorOperationDescriptorSetAttribute(handle, op,
-						   CUTENSOR_OPERATION_DESCRIPTOR_PADDING_LEFT,
-						   padding, 12) == CUTENSOR_STATUS_NOT_SUPPORTED &&
+	ok(cutensorOperationDescriptorSetAttribute(handle, op, 99, padding, 12) ==
+	   CUTENSOR_STATUS_NOT_SUPPORTED &&
 	   cutensorOperationDescriptorSetAttribute(handle, op, CUTENSOR_OPERATION_DESCRIPTOR_TAG,
-						   &tag, 8) == CUTENSOR_STATUS_INVALID_VALUE,
-	   "padding_and_wrong_sizes_are_refused");
+						   &tag, 8) == CUTENSOR_STATUS_INVALID_VALUE &&
+	   cutensorOperationDescriptorSetAttribute(handle, op, RIGHT, many, sizeof(many)) ==
+	   CUTENSOR_STATUS_INVALID_VALUE &&
+	   cutensorOperationDescriptorSetAttribute(handle, op, VALUE, many, 24) ==
+	   CUTENSOR_STATUS_INVALID_VALUE, "unknown_attributes_and_wrong_sizes_are_refused");
 	told("set 0 of 4", "and_the_library_hears_nothing_of_it");
+	ok(!cutensorOperationDescriptorSetAttribute(handle, op, RIGHT,
+						    at_the_end(padding + 1, 8), 8) &&
+	   !cutensorOperationDescriptorSetAttribute(handle, op, VALUE, at_the_end(&value, 8), 8),
+	   "padding_is_set");
+	told("right 2..3|value 2.5", "with_its_numbers_and_its_value");
 	cutensorCreatePlanPreference(handle, &pref, CUTENSOR_ALGO_GETT, CUTENSOR_JIT_MODE_NONE);
 	ok(!cutensorEstimateWorkspaceSize(handle, op, pref, CUTENSOR_WORKSPACE_MAX, &size) &&
 	   size == 4711, "the_size_of_a_workspace_is_estimated");
@@ -125,7 +136,7 @@ int main(void)
 	CUdevice dev;
 	CUcontext ctx;
 
-	tap_plan(25);
+	tap_plan(27);
 	cuInit(0);
 	cuDeviceGet(&dev, 0);
 	cuDevicePrimaryCtxRetain(&ctx, dev);

@@ -156,7 +156,17 @@ cutensorStatus_t cutensorOperationDescriptorSetAttribute(const cutensorHandle_t 
 		cutensorOperationDescriptor_t desc, cutensorOperationDescriptorAttribute_t attr,
 		const void *buf, size_t size)
 {
+	const uint32_t *modes = buf;
+
 	(void)handle;
+	if (attr == CUTENSOR_OPERATION_DESCRIPTOR_PADDING_RIGHT) {
+		note("right %u..%u", modes[0], modes[size / sizeof(*modes) - 1]);
+		return CUTENSOR_STATUS_SUCCESS;
+	}
+	if (attr == CUTENSOR_OPERATION_DESCRIPTOR_PADDING_VALUE) {
+		note("value %g", *(const double *)buf);
+		return CUTENSOR_STATUS_SUCCESS;
+	}
 	note("set %d of %zu", attr, size);
 	memcpy(&desc->tag, buf, sizeof(desc->tag));
 	return CUTENSOR_STATUS_SUCCESS;
