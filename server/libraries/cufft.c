@@ -578,13 +578,19 @@ int32_t wh_do_cufftXtSetCallback(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
+/* What callers' code is given goes with it: the library is not known to have read it before. */
+struct code {
+	void *info[1];
+	char bytes[] __attribute__((aligned(16)));	/* the code, and the name */
+};
+
 /* Takes a copy of name and code, which stays as long as the plan. NULL: res says why. */
-static char *take_code(struct wh_frame *f, const struct wh_req_cufftXtSetJITCallback *q,
-		       cufftResult *res)
+static struct code *take_code(struct wh_frame *f, const struct wh_req_cufftXtSetJITCallback *q,
+			      cufftResult *res)
 {
 	const char *name;
+	struct code *copy;
 	void *code;
-	char *copy;
 
 	*res = CUFFT_INVALID_VALUE;
 	if (q->name_size > WH_CUFFT_CODE_MAX || q->code_size > WH_CUFFT_CODE_MAX - q->name_size)
@@ -593,23 +599,24 @@ static char *take_code(struct wh_frame *f, const struct wh_req_cufftXtSetJITCall
 	if (!wh_request_take_string(f, q->name_size, &name) || !name || !q->code_size ||
 	    !wh_request_take(f, q->code_size, 1, &code) || !wh_image_is_whole(code, q->code_size))
 		return NULL;
-	copy = malloc(q->name_size + q->code_size);
+	copy = malloc(sizeof(*copy) + q->name_size + q->code_size);
 	*res = copy ? CUFFT_SUCCESS : CUFFT_ALLOC_FAILED;
 	if (copy) {
-		memcpy(copy, code, q->code_size);
-		memcpy(copy + q->code_size, name, q->name_size);
+		copy->info[0] = (void *)q->caller_info;
+		memcpy(copy->bytes, code, q->code_size);
+		memcpy(copy->bytes + q->code_size, name, q->name_size);
 	}
 	return copy;
 }
 
 static cufftResult set_code(const struct wh_cufft_functions *l, struct plan *p,
-			    const struct wh_req_cufftXtSetJITCallback *q, char *code)
+			    const struct wh_req_cufftXtSetJITCallback *q, struct code *code)
 {
-	void *info[1] = { (void *)q->caller_info };
 	cufftResult res;
 
-	res = l->cufftXtSetJITCallback(p->real, code + q->code_size, code, q->code_size,
-				       (cufftXtCallbackType)q->type, q->has_info ? info : NULL);
+	res = l->cufftXtSetJITCallback(p->real, code->bytes + q->code_size, code->bytes,
+				       q->code_size, (cufftXtCallbackType)q->type,
+				       q->has_info ? code->info : NULL);
 	if (res != CUFFT_SUCCESS) {
 		free(code);
 		return res;
@@ -624,9 +631,9 @@ int32_t wh_do_cufftXtSetJITCallback(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
 	const struct wh_req_cufftXtSetJITCallback *q = f->req;
+	struct code *code;
 	cufftResult res;
 	struct plan *p;
-	char *code;
 
 	wh_reply(f, sizeof(struct wh_rsp));
 	if (f->req_size < sizeof(*q))
@@ -640,7 +647,7 @@ int32_t wh_do_cufftXtSetJITCallback(struct wh_session *s, struct wh_frame *f)
 	code = take_code(f, q, &res);
 	if (!code)
 		return res;
-	wh_output_look_at(s, code, q->code_size);
+	wh_output_look_at(s, code->bytes, q->code_size);
 	return set_code(l, p, q, code);
 }
 

@@ -24,7 +24,7 @@ struct plan {
 	bool own_area;
 	bool allocate;
 	bool callback[TYPES];
-	void *code[TYPES];		/* what the library was given, which it may read later */
+	struct code *code[TYPES];	/* what the library was given, which it may read later */
 	uint32_t gpus;			/* 0: the client has not said which */
 	int32_t gpu[WH_CUFFT_GPUS];
 	uint32_t users;			/* descriptors that were made with it */

@@ -270,11 +270,12 @@ static void test_code(void)
 	      "code_of_a_callback_is_set");
 	snprintf(want, sizeof(want), "jit 0 load 1000 %x 4560", sum(code, small));
 	told(want, "with_its_name_and_information");
-	cufftXtSetJITCallback(p, "load", code, large, CUFFT_CB_LD_COMPLEX, NULL);
-	snprintf(want, sizeof(want), "jit 0 load 3145728 %x none", sum(code, large));
+	info = (void *)0x7890;
+	cufftXtSetJITCallback(p, "load", code, large, CUFFT_CB_LD_COMPLEX, &info);
+	snprintf(want, sizeof(want), "jit 0 load 3145728 %x 7890", sum(code, large));
 	told(want, "megabytes_of_it_too");
 	cufftMakePlan1d(p, 512, CUFFT_C2C, 1, &size);
-	snprintf(want, sizeof(want), "1d 512 29 1|linked %x", sum(code, large));
+	snprintf(want, sizeof(want), "1d 512 29 1|linked %x 7890", sum(code, large));
 	told(want, "it_is_there_when_the_plan_is_made");
 	ok_eq(cufftExecC2C(p, (void *)(data + 8), (void *)data, NEW), 0,
 	      "its_kernels_read_what_the_code_says");

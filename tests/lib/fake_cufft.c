@@ -13,6 +13,7 @@ static struct {
 	int used, nx;
 	/* Code that was given for a plan: it is read when the plan is made, as a linker would. */
 	const unsigned char *code;
+	void **info;
 	size_t size;
 	int gpus, gpu[16];
 } plan[PLANS + 1];
@@ -69,6 +70,14 @@ static void areas(cufftHandle p, size_t *size)
 		size[i] = size[0] + i;
 }
 
+static const char *info_of(void **info)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), info ? "%lx" : "none", info ? (long)info[0] : 0);
+	return text;
+}
+
 static cufftResult make(cufftHandle p, int nx, size_t *size)
 {
 	if (bad(p) || plan[p].nx)
@@ -79,7 +88,7 @@ static cufftResult make(cufftHandle p, int nx, size_t *size)
 		return CUFFT_INVALID_SIZE;
 	plan[p].nx = nx;
 	if (plan[p].code)
-		note("linked %x", sum(plan[p].code, plan[p].size));
+		note("linked %x %s", sum(plan[p].code, plan[p].size), info_of(plan[p].info));
 	areas(p, size);
 	return CUFFT_SUCCESS;
 }
@@ -208,14 +217,6 @@ cufftResult cufftXtExec(cufftHandle p, void *in, void *out, int direction)
 }
 
 /* Says by `info` whether there is an array, and what its one element is. */
-static const char *info_of(void **info)
-{
-	static char text[32];
-
-	snprintf(text, sizeof(text), info ? "%lx" : "none", info ? (long)info[0] : 0);
-	return text;
-}
-
 cufftResult cufftXtSetCallback(cufftHandle p, void **routine, cufftXtCallbackType type,
 			       void **info)
 {
@@ -231,6 +232,7 @@ cufftResult cufftXtSetJITCallback(cufftHandle p, const char *name, const void *c
 		return CUFFT_INVALID_PLAN;
 	plan[p].code = code;
 	plan[p].size = size;
+	plan[p].info = info;
 	return CUFFT_SUCCESS;
 }
 
