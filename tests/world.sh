@@ -30,7 +30,7 @@ library_folders() {
 		"${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda/targets/x86_64-linux/lib
 	python3 -c 'import glob, sys
 for p in sys.path:
-    print(*sorted(glob.glob(p + "/nvidia/*/lib")), sep="\n")' 2>/dev/null
+    print(*sorted(glob.glob(p + "/nvidia/*/lib") + glob.glob(p + "/cutensor/lib")), sep="\n")' 2>/dev/null
 }
 
 # find_library NAME prints the folder that has the library.
