@@ -97,6 +97,12 @@ struct wh_shm_use {
  * one. A posted call gets no response. The first result that is no success stays in
  * `deferred` of the slot until the client takes it, and the client looks only when a call
  * has been answered.
+ *
+ * Deep rings. A tenant with a share of time is held back at times, and its program could prepare
+ * work meanwhile. So where the file has room behind the part as its control page has it, each slot
+ * has a second, larger ring there. The worker asks for its use (`wants_deep`). The client changes
+ * the ring, and the slot's word `deep`, while none of the slot's calls is under way. The small ring
+ * is the faster one: both CPUs keep all of it in their caches.
  */
 #define WH_SHM_CELLS	32
 #define WH_SHM_CELL	512
@@ -104,6 +110,12 @@ struct wh_shm_use {
 #define WH_SHM_LONG	4672	/* a launch with 4 KiB of parameters, in whole cache lines */
 #define WH_SHM_RING	(WH_SHM_CELLS * WH_SHM_CELL + WH_SHM_LONGS * WH_SHM_LONG)
 #define WH_SHM_TOGETHER	8	/* each eighth is reported as done, and the last one */
+#define WH_SHM_DEEP_CELLS	512
+#define WH_SHM_DEEP_LONGS	24
+#define WH_SHM_DEEP_TOGETHER	64
+#define WH_SHM_DEEP_RING	((WH_SHM_DEEP_CELLS * WH_SHM_CELL + \
+				  WH_SHM_DEEP_LONGS * WH_SHM_LONG + 4095) & ~4095)
+#define WH_SHM_DEEP_LEAST	(64u << 20)	/* bytes of a file that has room for deep rings */
 #define WH_SHM_UNKNOWN	999	/* in deferred: the request was invalid (CUDA_ERROR_UNKNOWN) */
 
 struct wh_shm_cell {
@@ -114,14 +126,42 @@ struct wh_shm_cell {
 	uint8_t request[WH_SHM_CELL - 16];
 };
 
-/* Returns a place for longer requests in the message area whose cells begin at @first. */
-static inline uint8_t *wh_shm_long(const struct wh_shm_cell *first, uint32_t place)
+/* A slot's posted calls, as each side has them. */
+struct wh_shm_ring {
+	struct wh_shm_cell *cell;
+	uint32_t cells;		/* a power of two */
+	uint32_t longs;		/* places of longer requests, before the first cell */
+};
+
+/* The small ring of a message area that ends there. */
+static inline struct wh_shm_ring wh_shm_ring(uint8_t *end)
 {
-	return (uint8_t *)first - (WH_SHM_LONGS - place) * WH_SHM_LONG;
+	return (struct wh_shm_ring) { (struct wh_shm_cell *)end - WH_SHM_CELLS, WH_SHM_CELLS,
+				      WH_SHM_LONGS };
+}
+
+/* The deep ring of a slot, of those that begin at @deep. */
+static inline struct wh_shm_ring wh_shm_deep_ring(uint8_t *deep, uint32_t slot)
+{
+	uint8_t *end = deep + (slot + 1) * (uint64_t)WH_SHM_DEEP_RING;
+
+	return (struct wh_shm_ring) { (struct wh_shm_cell *)end - WH_SHM_DEEP_CELLS,
+				      WH_SHM_DEEP_CELLS, WH_SHM_DEEP_LONGS };
+}
+
+static inline struct wh_shm_cell *wh_shm_cell(const struct wh_shm_ring *r, uint32_t call)
+{
+	return &r->cell[call & (r->cells - 1)];
+}
+
+static inline uint8_t *wh_shm_long(const struct wh_shm_ring *r, uint32_t place)
+{
+	return (uint8_t *)r->cell - (r->longs - place) * WH_SHM_LONG;
 }
 
 /* How long each side polls before it sleeps, see shm_wait.h. */
 #define WH_SHM_CLIENT_NS	10000000	/* during a call */
+#define WH_SHM_DEEP_NS		200000		/* during a call, with a deep ring */
 #define WH_SHM_WORKER_NS	1000000		/* between two calls */
 
 /*

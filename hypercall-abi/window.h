@@ -169,14 +169,16 @@ struct wh_slot {
 	__u64 request_arg[2];
 	__u32 request_waiters;
 	__u32 client_cpu;	/* CPU where the client last began to wait, from 1; shm_wait.h */
-	__u64 pad3[4];
+	__u32 deep;		/* posted calls lie in the deep ring; shm.h */
+	__u32 pad3[7];
 	__u32 response;
 	__u32 response_waiters;
 	__s64 response_status;
 	__u64 deferred;		/* first result of a posted call that is no success */
 	__u64 no_post;		/* asks the client to post nothing */
 	__u32 worker_cpu;	/* the same for the worker */
-	__u32 pad4[7];
+	__u32 wants_deep;	/* asks the client to use the deep ring */
+	__u32 pad4[6];
 };
 
 /* --- Handlers: indices of wh_world.handlers[] ------------------------------ */

@@ -19,11 +19,13 @@ struct lane {
 	struct wh_slot *slot;
 	uint32_t calls;
 	uint32_t done;		/* how many of these were done at the last look */
-	struct wh_shm_cell *cell;
+	struct wh_shm_ring ring;	/* that is used now; without cells: nothing is posted */
 	uint32_t longs;		/* number of calls that were too long for a cell */
-	uint32_t long_call[WH_SHM_LONGS];	/* the last call in each place */
-	struct wh_shm_spin spin;
 	bool used;		/* the worker knows the slot */
+	bool is_deep;
+	struct wh_shm_spin spin;
+	struct wh_shm_ring small, deep;	/* without cells: there is none */
+	uint32_t long_call[WH_SHM_DEEP_LONGS];	/* the last call in each place */
 } __attribute__((aligned(64)));
 
 static struct {
@@ -31,9 +33,18 @@ static struct {
 	struct lane lane[WH_MAX_SLOTS];
 } lanes;
 
+/* Returns where deep rings begin, or NULL. */
+static uint8_t *deep_rings(const struct wh_link *l)
+{
+	uint64_t part = ((struct wh_ctl *)l->part)->part_size;
+
+	return part < l->part_size &&
+	       (l->part_size - part) / WH_SHM_DEEP_RING >= l->slots ? l->part + part : NULL;
+}
+
 void wh_lanes_open(struct wh_link *l, const struct wh_lane_ops *ops)
 {
-	uint8_t *first = l->part + ((struct wh_ctl *)l->part)->slot_offset;
+	uint8_t *first = l->part + ((struct wh_ctl *)l->part)->slot_offset, *deep = deep_rings(l);
 	bool cells = l->msg_size >= 2 * WH_SHM_RING;
 	uint32_t i;
 
@@ -42,11 +53,16 @@ void wh_lanes_open(struct wh_link *l, const struct wh_lane_ops *ops)
 		l->room = l->msg_size - WH_SHM_RING;
 	for (i = 0; i < l->slots; i++) {
 		struct wh_slot *slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE);
+		struct wh_shm_ring small = { .cell = NULL };
 
+		if (cells)
+			small = wh_shm_ring(l->slot[i].msg + l->msg_size);
 		lanes.lane[i] = (struct lane) {
 			.slot = slot,
-			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->msg_size) -
-					WH_SHM_CELLS : NULL,
+			.ring = small,
+			.small = small,
+			.deep = cells && deep ? wh_shm_deep_ring(deep, i) :
+						(struct wh_shm_ring) { .cell = NULL },
 			/* CPUs of two machines have nothing to do with each other. */
 			.spin = ops->one_machine ?
 				(struct wh_shm_spin) { .mine = &slot->client_cpu,
@@ -69,7 +85,9 @@ static bool reached(struct lane *n, uint32_t call)
 	return (int32_t)(n->done - call) >= 0;
 }
 
-/* patient: the answer is known to take long. */
+/*
+ * patient: the answer is known to take long. In a deep ring it may be the turn of others for long.
+ */
 static int await_so(struct lane *n, uint32_t call, bool patient)
 {
 	struct wh_slot *s = n->slot;
@@ -77,7 +95,8 @@ static int await_so(struct lane *n, uint32_t call, bool patient)
 
 	while (!reached(n, call))
 		if (patient ||
-		    !wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS))
+		    !wh_shm_spin(&n->spin, &s->response, n->done, false,
+				 n->is_deep ? WH_SHM_DEEP_NS : WH_SHM_CLIENT_NS))
 			goto sleep;
 	return 0;
 sleep:
@@ -96,8 +115,19 @@ static int await(struct lane *n, uint32_t call)
 	return await_so(n, call, false);
 }
 
-#define OTHERS_LOOKS	1000
-#define OTHERS_NAP_NS	20000
+#define OTHERS_LOOKS	20000	/* before it sleeps */
+#define OTHERS_YIELDS	1000	/* a yield after so many looks */
+#define OTHERS_NAP_NS	20000	/* of the first sleep, */
+#define OTHERS_MOST_NS	200000	/* and of the last ones: it may be the turn of another tenant */
+#define OTHERS_GONE	64	/* sleeps between two looks at the worker */
+
+static bool is_done(struct wh_link *l, uint32_t slot, uint64_t number)
+{
+	uint64_t last = __atomic_load_n(&l->slot[slot].posted, __ATOMIC_ACQUIRE);
+	uint32_t done = __atomic_load_n(&lanes.lane[slot].slot->response, __ATOMIC_ACQUIRE);
+
+	return (int64_t)(last + (int32_t)(done - (uint32_t)last) - number) >= 0;
+}
 
 /*
  * Waits for a call of a slot that other threads use. It changes nothing of the slot, so the
@@ -105,25 +135,22 @@ static int await(struct lane *n, uint32_t call)
  */
 int wh_lanes_reached(struct wh_link *l, uint32_t slot, uint64_t number)
 {
-	static const struct timespec nap = { .tv_nsec = OTHERS_NAP_NS };
-	const uint32_t *response = &lanes.lane[slot].slot->response;
+	struct timespec nap = { .tv_nsec = OTHERS_NAP_NS };
 	unsigned int n;
 
-	for (n = 1; ; n++) {
-		uint64_t last = __atomic_load_n(&l->slot[slot].posted, __ATOMIC_ACQUIRE);
-		uint32_t done = __atomic_load_n(response, __ATOMIC_ACQUIRE);
-
-		if ((int64_t)(last + (int32_t)(done - (uint32_t)last) - number) >= 0)
-			return WH_OK;
-		__builtin_ia32_pause();
-		if (n % OTHERS_LOOKS)
+	for (n = 1; !is_done(l, slot, number); n++) {
+		if (n < OTHERS_LOOKS) {
+			__builtin_ia32_pause();
+			if (n % OTHERS_YIELDS == 0)
+				sched_yield();
 			continue;
-		if (n / OTHERS_LOOKS % OTHERS_LOOKS == 0 && lanes.ops->gone())
+		}
+		if (n % OTHERS_GONE == 0 && lanes.ops->gone())
 			return WH_EGONE;
-		sched_yield();
-		if (n > 20 * OTHERS_LOOKS)
-			nanosleep(&nap, NULL);
+		nanosleep(&nap, NULL);
+		nap.tv_nsec += nap.tv_nsec < OTHERS_MOST_NS ? nap.tv_nsec / 8 : 0;
 	}
+	return WH_OK;
 }
 
 static void send_call(struct lane *n, uint32_t call)
@@ -135,12 +162,24 @@ static void send_call(struct lane *n, uint32_t call)
 		lanes.ops->wake(number_of(n), &s->request);
 }
 
-/* Takes what posted calls left behind: all of them are done now. */
-static void look_back(struct wh_link_slot *l, struct wh_slot *s)
+/* No call is under way. The worker reads the word after the number of the next one. */
+static void change_ring(struct lane *n, bool deep)
 {
+	n->is_deep = deep;
+	n->ring = deep ? n->deep : n->small;
+	__atomic_store_n(&n->slot->deep, deep, __ATOMIC_RELAXED);
+}
+
+/* Takes what posted calls left behind: all of them are done now. */
+static void look_back(struct wh_link_slot *l, struct lane *n)
+{
+	struct wh_slot *s = n->slot;
 	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
+	bool deep = __atomic_load_n(&s->wants_deep, __ATOMIC_RELAXED) && n->deep.cell;
 
 	l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
+	if (WH_UNLIKELY(deep != n->is_deep))
+		change_ring(n, deep);
 	if (WH_LIKELY(!deferred))
 		return;
 	__atomic_store_n(&s->deferred, 0, __ATOMIC_RELAXED);
@@ -186,7 +225,7 @@ static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uin
 	if (rc)
 		return rc;
 	keep_up(&l->slot[slot], call);
-	look_back(&l->slot[slot], s);
+	look_back(&l->slot[slot], n);
 	return (int)s->response_status;
 }
 
@@ -213,12 +252,12 @@ static int request_of(struct lane *n, struct wh_shm_cell *c, uint32_t call, size
 	*to = c->request;
 	if (WH_LIKELY(size <= sizeof(c->request)))
 		return 0;
-	c->place = n->longs++ % WH_SHM_LONGS;
+	c->place = n->longs++ % n->ring.longs;
 	held = &n->long_call[c->place];
-	if (call - *held <= WH_SHM_CELLS)
+	if (call - *held <= n->ring.cells)
 		rc = await(n, *held);
 	*held = call;
-	*to = wh_shm_long(n->cell, c->place);
+	*to = wh_shm_long(&n->ring, c->place);
 	return rc;
 }
 
@@ -228,18 +267,18 @@ int wh_lanes_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t siz
 	struct lane *n = &lanes.lane[slot];
 	struct wh_slot *s = n->slot;
 	uint32_t call = n->calls + 1;
-	struct wh_shm_cell *c = &n->cell[call % WH_SHM_CELLS];
+	struct wh_shm_cell *c = wh_shm_cell(&n->ring, call);
 	uint8_t *to;
 	int rc;
 
-	if (!n->cell || !n->used || size > WH_SHM_LONG)
+	if (!n->ring.cell || !n->used || size > WH_SHM_LONG)
 		return WH_ENOSYS;
 	/*
 	 * It waits for half of the cells at a time, so that not each call waits for the other
 	 * side's word.
 	 */
-	if ((int32_t)(call - n->done) > WH_SHM_CELLS) {
-		rc = await(n, call - WH_SHM_CELLS / 2);
+	if ((int32_t)(call - n->done) > (int32_t)n->ring.cells) {
+		rc = await(n, call - n->ring.cells / 2);
 		if (rc)
 			return rc;
 		/* This word lies beside the response's number, which was just read. */

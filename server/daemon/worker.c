@@ -197,9 +197,12 @@ static bool await_idle(struct wh_session *s, uint32_t number, struct wh_shm_spin
 struct served {
 	struct wh_session *s;
 	struct wh_slot *slot;
-	const struct wh_shm_cell *cell;
+	struct wh_shm_ring small, deep;	/* the latter without cells: there is none */
+	struct wh_shm_ring ring;	/* where the client's posted calls lie now */
+	uint32_t together;		/* so many calls are reported as done at a time */
 	uint32_t number;
-	bool asked;		/* whether the client is asked to wait for all answers */
+	bool asked;		/* whether the client is asked to wait for all answers, */
+	bool asked_deep;	/* and to use its deep ring */
 	uint32_t pause_us;	/* how long the last call was held back; 0: it was not */
 	struct wh_shm_spin spin;
 };
@@ -266,13 +269,16 @@ static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
 		syscall(SYS_futex, &slot->response, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* The client looks at the word often, so it is written only when it changes. */
-static void ask_for_answers(struct served *v)
+/* The client looks at these words often, so they are written only when they change. */
+static void ask_client(struct served *v)
 {
 	bool wants = wh_dispatch_wants_answers(v->s);
+	bool deep = v->deep.cell && wh_dispatch_takes_turns(v->s);
 
 	if (WH_UNLIKELY(wants != v->asked))
 		v->slot->no_post = v->asked = wants;
+	if (WH_UNLIKELY(deep != v->asked_deep))
+		v->slot->wants_deep = v->asked_deep = deep;
 }
 
 #define HOLD_NS		20000000	/* a held-back call's longest stay in its slot */
@@ -308,7 +314,7 @@ static void answered_call(struct served *v, uint32_t call)
 		status = hold_back(v, handler, arg, status);
 	else
 		v->pause_us = 0;
-	ask_for_answers(v);
+	ask_client(v);
 	answer(slot, call, status);
 }
 
@@ -338,11 +344,11 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 	if (WH_UNLIKELY(size > sizeof(c->request))) {
 		uint32_t place = __atomic_load_n(&c->place, __ATOMIC_RELAXED);
 
-		if (place >= WH_SHM_LONGS) {
+		if (place >= v->ring.longs) {
 			impossible("place", place, call);
 			return false;
 		}
-		request = wh_shm_long(v->cell, place);
+		request = wh_shm_long(&v->ring, place);
 	}
 	if (WH_UNLIKELY(size < sizeof(struct wh_req) || size > WH_SHM_LONG)) {
 		impossible("request size", size, call);
@@ -353,15 +359,19 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 		return false;
 	}
 	while ((status = wh_dispatch_posted(v->s, v->number, handler, request, size,
-					    &res)) > 0)
+					    &res)) > 0) {
+		/* Other threads may wait for those before it. */
+		if (slot->response != call - 1)
+			answer(slot, call - 1, 0);
 		wh_sm_hold((uint64_t)status);
+	}
 	v->pause_us = 0;
 	/* A library's status is not a CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;
 	if (WH_UNLIKELY(res) && !slot->deferred)
 		slot->deferred = res;
-	ask_for_answers(v);
+	ask_client(v);
 	return true;
 }
 
@@ -375,37 +385,49 @@ static void fetch_ahead(const struct wh_shm_cell *c)
 	__builtin_prefetch(p + 128);
 }
 
+/* The client changes its ring before it sends a call, when all before are done. */
+static void use_ring(struct served *v)
+{
+	bool deep = __atomic_load_n(&v->slot->deep, __ATOMIC_RELAXED) && v->deep.cell;
+
+	if (WH_LIKELY(deep == wh_self.deep))
+		return;
+	wh_self.deep = deep;
+	v->ring = deep ? v->deep : v->small;
+	v->together = deep ? WH_SHM_DEEP_TOGETHER : WH_SHM_TOGETHER;
+}
+
 /*
  * Serves the calls of a slot; returns when the client writes an impossible value. A client has at
- * most WH_SHM_CELLS posted calls under way, and behind them one that it waits for. While there are
+ * most a ring of posted calls under way, and behind them one that it waits for. While there are
  * posted calls, the words that both sides use are left alone. The number of sent calls is read
  * again only when these are done, and progress is reported for several calls together. Of the calls
  * that are known to be sent, only the last one can be one that the client waits for.
  */
 static void serve_calls(struct served *v)
 {
-	const struct wh_shm_cell *cell = v->cell;
 	struct wh_slot *slot = v->slot;
 	uint32_t call = 0, sent = 0;
 
 	for (;;) {
 		if (call == sent) {
 			sent = await(v, call);
-			if (WH_UNLIKELY(sent - call - 1 > WH_SHM_CELLS)) {
+			use_ring(v);
+			if (WH_UNLIKELY(sent - call - 1 > v->ring.cells)) {
 				impossible("number", sent, call);
 				return;
 			}
 		}
 		call++;
 		if (call != sent)
-			fetch_ahead(&cell[(call + 1) % WH_SHM_CELLS]);
+			fetch_ahead(wh_shm_cell(&v->ring, call + 1));
 		else if (__atomic_load_n(&slot->request_arg[1], __ATOMIC_RELAXED) == call) {
 			answered_call(v, call);
 			continue;
 		}
-		if (!posted_call(v, &cell[call % WH_SHM_CELLS], call))
+		if (!posted_call(v, wh_shm_cell(&v->ring, call), call))
 			return;
-		if (call == sent || call % WH_SHM_TOGETHER == 0)
+		if (call == sent || call % v->together == 0)
 			answer(slot, call, 0);
 	}
 }
@@ -415,7 +437,16 @@ static void serve_calls(struct served *v)
 /* The places of the slots. The control page names them, too, but the client can write there. */
 static struct wh_session_place place;
 
-/* The cells are the upper part of the slot's message area. */
+/* Of all slots; NULL: there are none. They lie behind what the session has of the part. */
+static uint8_t *deep_rings;
+
+/* How much of a part of this size the session gets. */
+static uint64_t session_size(uint64_t part_size)
+{
+	return part_size < WH_SHM_DEEP_LEAST ? part_size :
+					       part_size - WH_MAX_SLOTS * WH_SHM_DEEP_RING;
+}
+
 static void serve_slot(uint32_t number)
 {
 	uint8_t *end = life.part + place.msg_offset + (number + 1) * place.msg_size;
@@ -423,8 +454,12 @@ static void serve_slot(uint32_t number)
 	struct served v = {
 		.s = life.session, .number = number, .slot = slot,
 		.spin = { .mine = &slot->worker_cpu, .theirs = &slot->client_cpu },
-		.cell = (const void *)(end - WH_SHM_CELLS * WH_SHM_CELL),
+		.ring = wh_shm_ring(end), .small = wh_shm_ring(end),
+		.together = WH_SHM_TOGETHER,
 	};
+
+	if (deep_rings)
+		v.deep = wh_shm_deep_ring(deep_rings, number);
 
 	serve_calls(&v);
 }
@@ -650,7 +685,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	wh_crashes_say();
 	if (wh_shm_protect(o->protect, o->backend, o->tenant.seats, false, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
-	s = wh_session_open(part, w.part_size, WH_MAX_SLOTS, o->backend, err, sizeof(err));
+	s = wh_session_open(part, session_size(w.part_size), WH_MAX_SLOTS, o->backend, err,
+			    sizeof(err));
 	if (!s)
 		return refuse(o->conn, WH_ENOENT, err);
 	if (join_tenant(s, &o->tenant, err, sizeof(err)))
@@ -668,6 +704,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	wh_session_may_end(s);
 	life.session = s;
 	life.part = part;
+	if (session_size(w.part_size) < w.part_size)
+		deep_rings = life.part + session_size(w.part_size);
 	place = wh_session_place(s);
 	if (send_welcome(o->conn, &w, (int[]) { file, life.own }, 1 + (life.own >= 0)) ||
 	    start_watch())

@@ -295,7 +295,8 @@ static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *
 
 /*
  * Launches that were posted before the client could know that it has to wait may pass: at most a
- * millisecond of work. If they were held back, they would stop the client's other threads.
+ * millisecond of work. If they were held back, they would stop the client's other threads. In a
+ * deep ring they are held back: the client prepares its next turn there meanwhile.
  */
 static bool passes(struct wh_session *s, int device, enum obstacle o)
 {
@@ -303,8 +304,8 @@ static bool passes(struct wh_session *s, int device, enum obstacle o)
 	struct wh_sm_state *m = s->limits.sm;
 
 	m->plenty = o == NOTHING && d->est_ns <= SHORT_NS;
-	if (m->plenty)
-		m->grace = POSTS;
+	if (m->plenty || wh_self.deep)
+		m->grace = m->plenty ? POSTS : 0;
 	m->credit = m->plenty && wh_self.posted ? (d->brief ? d->ahead / 4 : CREDIT) : 0;
 	if (o == NOTHING)
 		return true;
@@ -472,7 +473,7 @@ static bool open_state(struct wh_session *s)
 
 bool wh_sm_wants_answers(const struct wh_session *s)
 {
-	return !s->limits.sm || !s->limits.sm->plenty;
+	return !wh_self.deep && (!s->limits.sm || !s->limits.sm->plenty);
 }
 
 /* Returns 0, or an error for the launch to return. */

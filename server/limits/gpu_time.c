@@ -425,7 +425,8 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 	}
 	st->unmarked++;
 	st->last_launch = now;
-	st->posted = wh_self.posted;
+	/* What waited in a deep ring was not posted just now: its client may be far ahead. */
+	st->posted = wh_self.posted && (m->plenty || !wh_self.deep);
 	device_of(s, c)->outstanding++;
 	if (!st->posted)
 		grow_batch(m);

@@ -215,5 +215,7 @@ void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
 	else if (d->open)
 		rank |= d->probed_ns <= 0 && leaves_pauses(d) ? WH_RANK_LONG | WH_RANK_PEER :
 								 WH_RANK_LONG;
+	if (d->quick)
+		rank |= WH_RANK_QUICK;
 	d->rank = rank | late(s, d, l, tokens);
 }

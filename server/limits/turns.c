@@ -25,6 +25,8 @@
 #include "limits/turns.h"
 
 #define QUANTUM_US	40000u		/* length of a turn that others wait for */
+#define LONG_QUANTUM_US	120000u		/* of one whose program has prepared it, among such */
+#define QUICK_US	20000u		/* a turn that ends by itself so soon is a quick one */
 #define ASKED_US	10000u		/* without a new question by then, nobody waits */
 #define SLACK_US	2000u		/* more than the holder's work should take */
 #define RENEW_US	20u		/* the claim is renewed at most this often */
@@ -74,6 +76,16 @@ static struct wh_sm_device *device_of(struct wh_session *s, int device)
 	return &s->limits.sm->device[device];
 }
 
+/*
+ * Work is slower for some time after each change of processes. So turns are long, unless somebody
+ * waits who needs the device for short. Programs whose launches cannot wait in the worker lose time
+ * of their own by long turns of others, and have none.
+ */
+static uint64_t quantum_us(const struct wh_sm_device *d)
+{
+	return d->deep && !d->hurried ? LONG_QUANTUM_US : QUANTUM_US;
+}
+
 /* --- Within the tenant ------------------------------------------------------------ */
 
 /* Another worker of the tenant has asked for the device and still waits. */
@@ -109,10 +121,10 @@ static void foretell(struct wh_session *s, struct wh_turn *t, int device, uint64
 	unsigned int percent = s->limits.limit[device].sm_percent;
 	int64_t tokens = __atomic_load_n(&s->limits.usage->bucket[device].tokens_ns,
 					 __ATOMIC_RELAXED);
-	int64_t quantum_us = (int64_t)QUANTUM_US -
-			     (int64_t)(now - d->acquired_tsc) / (int64_t)s->tsc_per_us;
+	int64_t turn_us = (int64_t)quantum_us(d) -
+			  (int64_t)(now - d->acquired_tsc) / (int64_t)s->tsc_per_us;
 	int64_t time_us = tokens > 0 ? tokens / 10 / (100 - (percent < 100 ? percent : 99)) : 0;
-	int64_t left = quantum_us < time_us ? quantum_us : time_us;
+	int64_t left = turn_us < time_us ? turn_us : time_us;
 
 	left = work_ns > 0 && (double)left < work_ns / 1000 ? (int64_t)(work_ns / 1000) : left;
 	/* Spare work ends when somebody wants the device, and others do not know when. */
@@ -248,6 +260,14 @@ static int before(struct rank a, struct rank b)
 	if (!more)
 		return !(a.bits & WH_RANK_SPARE) - !(b.bits & WH_RANK_SPARE);
 	return (more > 0 ? b : a).bits & WH_RANK_LATE ? -more : more;
+}
+
+/* The same of those who wait: who has quick turns need not wait for several long ones. */
+static int next_before(struct rank a, struct rank b)
+{
+	int first = before(a, b);
+
+	return first ? first : !!(a.bits & WH_RANK_QUICK) - !!(b.bits & WH_RANK_QUICK);
 }
 
 /* May both work at the same time? All who are within their guarantee, or all who are beyond it. */
@@ -411,7 +431,7 @@ static bool others_first(struct wh_session *s, int device, uint64_t waiting, uin
 
 	for (i = 0; (t = next_claim(v, &i, device)); i++) {
 		rank = rank_of(v, i, device);
-		first = before(rank, mine);
+		first = next_before(rank, mine);
 		if (!has_device(t, now) && waits(s, t, now) && !together(mine, rank) &&
 		    (first > 0 ||
 		     (!first && earlier(load(&t->waiting_tsc), i, waiting, v->seat))) &&
@@ -457,7 +477,7 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 	bool spare = mine.bits & WH_RANK_SPARE;
 
 	d->ranked = spare;
-	d->overtaken = d->brief = d->crowded = d->guarded = false;
+	d->overtaken = d->brief = d->crowded = d->guarded = d->hurried = false;
 	for (i = 0; (t = next_claim(v, &i, device)); i++) {
 		rank = rank_of(v, i, device);
 		d->ranked |= rank.bits & WH_RANK_SPARE || rank.class != mine.class;
@@ -466,6 +486,8 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 		others += waits(s, t, now) ? 0 : load(&t->renewed_tsc);
 		if (!believed(s, i, device))
 			continue;
+		d->hurried |= rank.bits & WH_RANK_QUICK && waits(s, t, now) &&
+			      before(mine, rank) <= 0;
 		d->brief |= rank.class > mine.class && is_recent(s, t, now);
 		d->guarded |= spare && !(rank.bits & (WH_RANK_SPARE | WH_RANK_LONG)) &&
 			      is_recent(s, t, now);
@@ -565,10 +587,11 @@ bool wh_turn_hold(struct wh_session *s, int device)
 	if (past(load(&t->renewed_tsc), now))
 		store(&t->since_tsc, 0);
 	publish(s, t, device);
+	d->deep = wh_self.deep;
 	renew(s, t, d, now);
 	if (!load(&t->since_tsc))
 		return take(s, t, device, now);
-	quantum = now - d->acquired_tsc < us(s, QUANTUM_US);
+	quantum = now - d->acquired_tsc < us(s, quantum_us(d));
 	if (now - d->looked_tsc >= us(s, quantum && !d->ranked ? LOOK_US : RENEW_US)) {
 		d->looked_tsc = now;
 		look_around(s, device, now);
@@ -681,6 +704,16 @@ static void wake(const uint64_t *word)
 	WH_FUTEX_WAKE((const uint32_t *)word);
 }
 
+/* Was the turn over because its work was done, and soon? Others' turns are short for such. */
+static void note_turn(struct wh_session *s, const struct wh_turn *t, int device)
+{
+	struct wh_sm_device *d = device_of(s, device);
+
+	if (load(&t->since_tsc) && !d->throttled)
+		d->quick = !d->contested && !d->overtaken &&
+			   WH_TSC() - d->acquired_tsc < us(s, QUICK_US);
+}
+
 void wh_turn_release(struct wh_session *s, int device)
 {
 	struct wh_turn *t = turn_of(s, device);
@@ -689,6 +722,7 @@ void wh_turn_release(struct wh_session *s, int device)
 
 	if (!t || load(&t->holder) != me)
 		return;
+	note_turn(s, t, device);
 	awaited = wh_turn_awaited(s, device);
 	store(&t->ending_tsc, 0);
 	store(&t->since_tsc, 0);

@@ -409,6 +409,11 @@ int64_t wh_dispatch_posted(struct wh_session *s, uint32_t slot, uint32_t handler
 	return rc;
 }
 
+bool wh_dispatch_takes_turns(const struct wh_session *s)
+{
+	return s->limits.temporal;
+}
+
 int wh_dispatch_wants_answers(const struct wh_session *s)
 {
 	return s->limits.temporal && wh_sm_wants_answers(s);

@@ -22,6 +22,8 @@ int64_t wh_dispatch_posted(struct wh_session *s, uint32_t slot, uint32_t handler
  * posts nothing while its launches are long or it has used up its share.
  */
 int wh_dispatch_wants_answers(const struct wh_session *s);
+/* Is the session held back at times, by a share of time? */
+bool wh_dispatch_takes_turns(const struct wh_session *s);
 /*
  * Is wh_dispatch_idle() worth calling when no request has come for a moment? wh_dispatch_idle()
  * itself says whether to call it again before the next request. If it says so but will not be

@@ -48,6 +48,7 @@ struct wh_self {
 	uint32_t slot;		/* the slot whose call the thread runs */
 	bool alone;		/* no other call of the session runs (session/callers.h) */
 	bool posted;		/* nobody waits for the call */
+	bool deep;		/* posted calls may wait in the worker (shm.h) */
 	/* 1 + the device of which the driver had too little memory for the call; 0: none */
 	uint32_t refused;
 	/* While somebody traces: the record of the call, and the events around it. */

@@ -370,6 +370,7 @@ struct wh_turn {
 };
 
 /* How a tenant claims a device, as bits. 0: within its guarantee. */
+#define WH_RANK_QUICK	0x02u	/* its work is soon done, so it should not wait for long */
 #define WH_RANK_SPARE	0x04u	/* beyond its guarantee, in time that nobody within his wants */
 #define WH_RANK_OPEN	0x08u	/* with SPARE: others that are open may work at the same time */
 #define WH_RANK_LATE	0x10u	/* it waits for so long that higher classes do not go first */

@@ -41,6 +41,7 @@ struct hostile {
 	struct wh_slot *slot;
 	uint8_t *msg, *data;
 	struct wh_shm_cell *cell;
+	struct wh_shm_ring deep;	/* the slot's second ring */
 	uint32_t calls;
 	uint64_t ctx;
 };
@@ -88,7 +89,8 @@ static bool hostile_connect(struct hostile *h)
 	h->slot = (struct wh_slot *)(h->part + ctl->slot_offset);
 	h->msg = h->part + ctl->msg_offset;
 	h->data = h->part + ctl->data_offset;
-	h->cell = (struct wh_shm_cell *)(h->msg + ctl->msg_size - WH_SHM_CELLS * WH_SHM_CELL);
+	h->cell = wh_shm_ring(h->msg + ctl->msg_size).cell;
+	h->deep = wh_shm_deep_ring(h->part + ctl->part_size, 0);
 	return true;
 }
 

@@ -36,7 +36,7 @@ static int give_up_soon(void);
 
 static struct wh_session *session;
 static struct wh_slot *slot;
-static struct wh_shm_cell *cell;
+static struct wh_shm_ring small, deep, *ring;	/* the client uses the last one */
 static uint32_t calls;		/* the number of the client's last call */
 static unsigned int posted, retries;
 static bool ended;		/* the worker serves no more */
@@ -63,7 +63,7 @@ static bool wait_for_client(const uint32_t *word, uint32_t last)
 static int64_t count_posted(struct wh_session *s, uint32_t number, uint32_t handler,
 			    const void *from, uint32_t size, int *res)
 {
-	if (!retries && ++posted > WH_SHM_CELLS + 1)
+	if (!retries && ++posted > (wh_self.deep ? deep : small).cells + 1)
 		abort();
 	return wh_dispatch_posted(s, number, handler, from, size, res);
 }
@@ -113,14 +113,14 @@ static bool ask_in_ring(struct wh_session *s, uint32_t number, uint32_t handler,
 /* Posts a request. Nobody waits for it, so the function returns as if the request had no result. */
 static bool post_in_ring(struct wh_session *s, uint32_t number, uint32_t handler, size_t size)
 {
-	struct wh_shm_cell *c = &cell[(calls + 1) % WH_SHM_CELLS];
+	struct wh_shm_cell *c = wh_shm_cell(ring, calls + 1);
 
 	if (size > WH_SHM_LONG)
 		return false;
 	calls++;
-	c->place = pick(32) ? calls % WH_SHM_LONGS : pick(0);
-	if (size > sizeof(c->request) && c->place < WH_SHM_LONGS)
-		memcpy(wh_shm_long(cell, c->place), s->frame[number].msg, size);
+	c->place = pick(32) ? calls % ring->longs : pick(0);
+	if (size > sizeof(c->request) && c->place < ring->longs)
+		memcpy(wh_shm_long(ring, c->place), s->frame[number].msg, size);
 	else if (size <= sizeof(c->request))
 		memcpy(c->request, s->frame[number].msg, size);
 	c->size = pick(32) ? size : pick(8192);
@@ -133,9 +133,9 @@ static bool post_in_ring(struct wh_session *s, uint32_t number, uint32_t handler
 
 static void scribble(void)
 {
-	uint8_t *const areas[] = { (uint8_t *)slot, (uint8_t *)cell, session->part,
+	uint8_t *const areas[] = { (uint8_t *)slot, (uint8_t *)ring->cell, session->part,
 				   session->frame[protocol_slot].msg };
-	const size_t sizes[] = { sizeof(*slot), WH_SHM_CELLS * sizeof(*cell),
+	const size_t sizes[] = { sizeof(*slot), ring->cells * sizeof(*ring->cell),
 				 sizeof(struct wh_ctl), 4096 };
 	unsigned int which = pick(4);
 	uint64_t value = pick(0);
@@ -143,11 +143,23 @@ static void scribble(void)
 	memcpy(areas[which] + pick(sizes[which] / 4 - 1) * 4, &value, pick(2) ? 4 : 8);
 }
 
+/* Mostly as it should be: when the worker has done all. */
+static void change_ring(void)
+{
+	if (slot->response != calls && pick(8))
+		return;
+	ring = ring == &small ? &deep : &small;
+	slot->deep = ring == &deep;
+}
+
 static void turn(void)
 {
 	switch (pick(8)) {
 	case 0:
-		scribble();
+		if (pick(2))
+			change_ring();
+		else
+			scribble();
 		break;
 	case 1:
 		announce(pick(4) ? calls + (uint32_t)pick(64) - 16 : (uint32_t)pick(1ULL << 32));
@@ -187,14 +199,14 @@ static void *client(void *arg)
  * Puts a call that asks for nothing into each cell: the worker would run, and count, what
  * nobody sent.
  */
-static void fill_cells(void)
+static void fill_cells(const struct wh_shm_ring *r)
 {
-	int i;
+	uint32_t i;
 
-	for (i = 0; i < WH_SHM_CELLS; i++) {
-		cell[i].size = sizeof(struct wh_req_cuCtxGetFlags);
-		cell[i].handler = WH_HANDLER_CUDA;
-		((struct wh_req *)cell[i].request)->call = WH_CALL_cuCtxGetFlags;
+	for (i = 0; i < r->cells; i++) {
+		r->cell[i].size = sizeof(struct wh_req_cuCtxGetFlags);
+		r->cell[i].handler = WH_HANDLER_CUDA;
+		((struct wh_req *)r->cell[i].request)->call = WH_CALL_cuCtxGetFlags;
 	}
 }
 
@@ -203,8 +215,11 @@ static void choose_slot(int number)
 {
 	protocol_slot = number;
 	slot = (struct wh_slot *)(session->part + WH_PAGE_SIZE * (1 + number));
-	cell = (struct wh_shm_cell *)(session->frame[number].msg + place.msg_size) - WH_SHM_CELLS;
-	fill_cells();
+	small = wh_shm_ring(session->frame[number].msg + place.msg_size);
+	deep = wh_shm_deep_ring(deep_rings, number);
+	ring = &small;
+	fill_cells(&small);
+	fill_cells(&deep);
 }
 
 static void run(struct fuzz_input *in)
@@ -230,6 +245,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	life.session = session;
 	life.part = session->part;
 	place = wh_session_place(session);
+	deep_rings = aligned_alloc(WH_PAGE_SIZE, PROTOCOL_SLOTS * WH_SHM_DEEP_RING);
+	if (!deep_rings)
+		abort();
 	sem_init(&workers_turn, 0, 0);
 	sem_init(&clients_turn, 0, 0);
 	fuzz_share_counters();

@@ -6,6 +6,7 @@
 #include "sim_client.h"
 
 /* These times were measured on an H200 over shm. */
+#define POST_NS		1000	/* of the client for a launch that it posts */
 #define ANSWERED_NS	5500.0		/* a launch whose answer it awaits needlessly */
 #define POSTS		32		/* calls that it may be ahead of the answers */
 #define YIELD_NS	3000.0		/* a wait so short that the client only yields */
@@ -191,6 +192,20 @@ static CUstream stream_of(const struct client *c)
 	return (CUstream)(uintptr_t)(c->launched % c->streams);
 }
 
+/* The client prepares its next launch while this one waits, as far as it has cells. */
+static void go_on_posting(struct client *c)
+{
+	double pause = c->pause ? c->pause(c, c->launched - 1) : 0, room = 0;
+	double *cell = &c->taken[c->launched % WH_SHM_DEEP_CELLS];
+
+	pause += c->launched % HICCUP_LAUNCHES == 0 ? HICCUP_NS : 0;
+	room = c->launched >= WH_SHM_DEEP_CELLS ? *cell : 0;
+	*cell = sim_now();
+	c->made = (c->made ? c->made : sim_now()) + pause + POST_NS;
+	c->made = c->made > room ? c->made : room;
+	go_on(c, c->made > sim_now() ? c->made - sim_now() : 0);
+}
+
 /* The device has the launch when the driver's call is done. */
 static void launched(struct client *c)
 {
@@ -207,6 +222,10 @@ static void launched(struct client *c)
 	c->tried = 0;
 	if (c->calls && c->launched % c->calls == 0 && c->s.limits.temporal)
 		wh_sm_other_call(&c->s);
+	if (c->deep) {
+		go_on_posting(c);
+		return;
+	}
 	go_on(c, (c->pause ? c->pause(c, c->launched - 1) : 0) +
 		 (c->shm && c->launched % HICCUP_LAUNCHES == 0 ? HICCUP_NS : 0));
 	c->waiting = c->sync;
@@ -249,7 +268,8 @@ static void wake(void)
 /* Becomes a thread of the client's worker, alone in it, with the one device current. */
 static void become(const struct client *c, bool posted)
 {
-	wh_self = (struct wh_self) { .ctx = 1, .alone = true, .posted = posted };
+	wh_self = (struct wh_self) { .ctx = 1, .alone = true, .posted = posted,
+				     .deep = c->deep };
 	wh_self_on(&c->s, 0);
 }
 
@@ -278,7 +298,7 @@ static void act(struct client *c)
 		return;
 	}
 	c->tried = c->tried ? c->tried : sim_now();
-	wh_self.posted = c->posted = c->shm && c->unseen < POSTS;
+	wh_self.posted = c->posted = c->shm && (c->deep || c->unseen < POSTS);
 	res = wh_launch_begin(&c->s, stream_of(c));
 	if ((uint32_t)res >= WH_RETRY) {
 		us = (uint32_t)res - WH_RETRY;
@@ -288,6 +308,10 @@ static void act(struct client *c)
 			return;
 		}
 		c->refused++;
+		if (c->deep) {
+			c->next = sim_now() + (us < 60 ? us * 1e3 : us * 1e3 + SLEEP_NS);
+			return;
+		}
 		go_on(c, us < 60 ? YIELD_NS : us * 1e3 + SLEEP_NS);
 		return;
 	}

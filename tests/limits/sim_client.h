@@ -8,6 +8,7 @@
 
 #include "sim.h"
 #include "sim_device.h"
+#include "shm.h"
 #include "limits/bucket.h"
 #include "limits/turns.h"
 
@@ -32,6 +33,9 @@ struct client {
 	bool waiting;
 	bool issuing;			/* a launch: the driver's call is under way */
 	bool shm;			/* posts, and its worker notices when it pauses */
+	bool deep;			/* the same with a deep ring: its worker may be behind */
+	double made;			/* then the time when the next launch is posted, */
+	double taken[WH_SHM_DEEP_CELLS];	/* and when its worker made the last ones */
 	bool idle;			/* it pauses now, and its worker looks */
 	bool looks;			/* its held-back worker spins on the word */
 	bool kept;			/* its launch is held back, and its worker sleeps with it */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The test promises, in virtual time, what programs have of a share of time whose launches wait in
+ * their workers (deep rings, shm.h): they prepare their next turn while others have theirs. Their
+ * turns among themselves are long, and others' waits are not.
+ */
+#include "sim_client.h"
+#include "tap.h"
+
+#include <math.h>
+
+#define SECONDS		1e9
+#define MS		1e6
+#define SLICE_NS	2e6
+#define CHANGE_NS	1e5
+
+static const unsigned int percents[] = { 40, 30, 20, 10 };
+
+/* Training in Python: the program's CPU is as busy as the device. */
+static double prepares(struct client *c, uint64_t n)
+{
+	(void)c;
+	return n % 16 == 7 ? 36e3 : 11e3;
+}
+
+static struct client *training(int i, unsigned int percent, bool deep, double ns)
+{
+	struct client *c = add(i, percent, fixed, ns);
+
+	c->shm = true;
+	c->deep = deep;
+	c->pause = prepares;
+	return c;
+}
+
+/* Returns how many launches four such programs make in two seconds. */
+static double four(bool deep, double *share)
+{
+	double all = 0;
+	int i;
+
+	begin();
+	sim_slices(SLICE_NS, CHANGE_NS);
+	for (i = 0; i < 4; i++)
+		training(i, percents[i], deep, 8e3);
+	run(1 * SECONDS);
+	for (i = 0; i < 4; i++)
+		all -= (double)client[i].launched;
+	run_and_measure(2 * SECONDS, share);
+	for (i = 0; i < 4; i++)
+		all += (double)client[i].launched;
+	finish();
+	return all;
+}
+
+static void test_work(void)
+{
+	double share[SIM_PROCESSES], small = four(false, share), deep = four(true, share);
+
+	if (!ok(deep >= 1.25 * small, "four_that_are_busy_on_their_cpu_make_a_quarter_more_by_it"))
+		diag("%.2f times as many launches", deep / small);
+}
+
+static void test_shares(void)
+{
+	double share[SIM_PROCESSES], worst = 0;
+	int i;
+
+	begin();
+	sim_slices(SLICE_NS, CHANGE_NS);
+	for (i = 0; i < 4; i++)
+		training(i, percents[i], true, 20e3);
+	run(1 * SECONDS);
+	run_and_measure(5 * SECONDS, share);
+	for (i = 0; i < 4; i++)
+		worst = fmax(worst, fabs(share[i] - percents[i]));
+	if (!ok(worst <= 1, "hard_shares_are_exact_to_the_point"))
+		diag("%.1f %.1f %.1f %.1f %%", share[0], share[1], share[2], share[3]);
+	finish();
+}
+
+/* Returns the longest time for which nobody but one of the clients launched. */
+static double longest_turn(int n, double ns)
+{
+	double began = sim_now(), longest = 0, end = sim_now() + ns;
+	uint64_t launched[SIM_PROCESSES];
+	int i, last = -1;
+
+	for (i = 0; i < n; i++)
+		launched[i] = client[i].launched;
+	while (sim_now() < end) {
+		run(0.1 * MS);
+		for (i = 0; i < n; i++) {
+			if (client[i].launched == launched[i])
+				continue;
+			launched[i] = client[i].launched;
+			if (i != last)
+				began = sim_now();
+			last = i;
+			longest = fmax(longest, sim_now() - began);
+		}
+	}
+	return longest;
+}
+
+static double turns_of_two(bool deep)
+{
+	double longest;
+	int i;
+
+	begin();
+	for (i = 0; i < 2; i++)
+		training(i, 50, deep, 20e3);
+	run(1 * SECONDS);
+	longest = longest_turn(2, 1 * SECONDS);
+	finish();
+	return longest;
+}
+
+static void test_turns(void)
+{
+	double deep = turns_of_two(true), small = turns_of_two(false);
+
+	if (!ok(deep > 60 * MS && deep < 125 * MS, "their_turns_among_themselves_are_long"))
+		diag("%.1f ms", deep / MS);
+	if (!ok(small < 45 * MS, "those_of_others_are_not"))
+		diag("%.1f ms", small / MS);
+}
+
+/* A request each 20 ms. */
+static double request(struct client *c, uint64_t n)
+{
+	(void)c;
+	return n % 60 == 59 ? 18e6 : 12e3;
+}
+
+static struct client *requests(int i, unsigned int percent)
+{
+	struct client *c = add(i, percent, fixed, 15e3);
+
+	c->shm = c->deep = true;
+	c->pause = request;
+	return c;
+}
+
+/* Returns the longest time that one of its launches waits. */
+static double longest_wait(const struct client *c)
+{
+	double longest = 0, end;
+
+	run(1 * SECONDS);
+	for (end = sim_now() + 2 * SECONDS; sim_now() < end;) {
+		run(0.1 * MS);
+		if (c->tried)
+			longest = fmax(longest, sim_now() - c->tried);
+	}
+	finish();
+	return longest;
+}
+
+static void test_quick(void)
+{
+	double longest;
+	struct client *c;
+
+	begin();
+	set_ceiling(training(0, 45, true, 20e3), WH_SM_NO_CEILING, 0);
+	set_ceiling(training(1, 45, true, 20e3), WH_SM_NO_CEILING, 0);
+	c = requests(2, 10);
+	set_ceiling(c, WH_SM_NO_CEILING, 0);
+	longest = longest_wait(c);
+	if (!ok(longest < 45 * MS, "who_has_quick_turns_waits_for_a_short_turn_at_most"))
+		diag("%.1f ms", longest / MS);
+
+	begin();
+	set_ceiling(training(0, 50, true, 20e3), WH_SM_NO_CEILING, WH_CLASS_LOW);
+	c = requests(1, 50);
+	set_ceiling(c, WH_SM_NO_CEILING, WH_CLASS_HIGH);
+	longest = longest_wait(c);
+	if (!ok(longest < 4 * MS, "and_of_a_high_class_beside_a_low_one_hardly_at_all"))
+		diag("%.1f ms", longest / MS);
+}
+
+int main(void)
+{
+	tap_plan(6);
+	test_work();
+	test_shares();
+	test_turns();
+	test_quick();
+	return tap_exit();
+}
