@@ -72,7 +72,7 @@ struct wh_req_cufftXtSetCallback {
 	uint32_t has_info;
 };
 
-/* The name with its NUL follows, and the code. */
+/* The name with its NUL follows, if there is one, and the code. */
 struct wh_req_cufftXtSetJITCallback {
 	struct wh_req hdr;
 	struct wh_obj_cufftHandle plan;

@@ -36,17 +36,18 @@ cufftResult cufftXtSetCallback(cufftHandle plan, void **callback_routine,
 	return res;
 }
 
-static size_t bytes_of(size_t name_size, size_t code_size)
+static size_t bytes_of(const char *name, size_t code_size)
 {
 	size_t size = WH_WIRE_FIXED(struct wh_req_cufftXtSetJITCallback);
 
-	size = wh_wire_more(size, wh_wire_bytes(name_size, 1));
+	size = wh_wire_more(size, wh_string_bytes(name));
 	return wh_wire_more(size, wh_wire_bytes(code_size, 1));
 }
 
 /*
- * The code is a fatbin or LTO-IR, of at most 64 MiB with the name. CUDA 12's library has an older
- * function of this name, which takes no name of the code: its arguments are others.
+ * The code is a fatbin or LTO-IR, of at most 64 MiB with the name. The library takes a callback
+ * without a name, and refuses the plan. CUDA 12's library has an older function of this name,
+ * which takes no name of the code: its arguments are others.
  */
 cufftResult cufftXtSetJITCallback(cufftHandle plan, const char *lto_callback_symbol_name,
 				  const void *lto_callback_fatbin, size_t lto_callback_fatbin_size,
@@ -56,30 +57,28 @@ cufftResult cufftXtSetJITCallback(cufftHandle plan, const char *lto_callback_sym
 	struct wh_obj_cufftHandle o;
 	struct wh_call c;
 	cufftResult res;
-	size_t name;
 
 	if (strstr(wh_soname, ".so.11"))
 		return wh_cufft_refuse("cufftXtSetJITCallback");
-	if (!lto_callback_symbol_name || !lto_callback_fatbin || !lto_callback_fatbin_size ||
+	if (!lto_callback_fatbin || !lto_callback_fatbin_size ||
 	    lto_callback_fatbin_size > WH_CUFFT_CODE_MAX)
 		return CUFFT_INVALID_VALUE;
 	if (!wh_pack_cufftHandle(plan, &o))
 		return CUFFT_INVALID_PLAN;
 	if (wh_cufft_gpus(plan) > 1)
 		return wh_cufft_refuse("cufftXtSetJITCallback on several GPUs");
-	name = strlen(lto_callback_symbol_name) + 1;
 	q = wh_cufft_begin_long(&c, WH_CALL_cufftXtSetJITCallback,
-				bytes_of(name, lto_callback_fatbin_size), sizeof(struct wh_rsp));
+				bytes_of(lto_callback_symbol_name, lto_callback_fatbin_size),
+				sizeof(struct wh_rsp));
 	if (!q)
 		return wh_cufft_lost(c.result);
 	q->plan = o;
-	q->name_size = name;
 	q->code_size = lto_callback_fatbin_size;
 	q->has_info = !!caller_info;
 	q->caller_info = caller_info ? (uintptr_t)caller_info[0] : 0;
 	q->type = type;
 	c.pos = WH_WIRE_FIXED(struct wh_req_cufftXtSetJITCallback);
-	wh_request_put(&c, lto_callback_symbol_name, name, 1);
+	q->name_size = wh_request_put_string(&c, lto_callback_symbol_name);
 	wh_request_put(&c, lto_callback_fatbin, lto_callback_fatbin_size, 1);
 	res = wh_cufft_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);

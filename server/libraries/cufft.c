@@ -437,7 +437,10 @@ static void made(struct wh_session *s, const struct wh_obj_cufftHandle *o, cufft
 {
 	struct plan *p = wh_cufft_plan(s, o);
 
-	if (!p || res != CUFFT_SUCCESS)
+	if (!p)
+		return;
+	p->broken = !p->made && res != CUFFT_SUCCESS;
+	if (res != CUFFT_SUCCESS)
 		return;
 	p->made = true;
 	p->reach = p->next;
@@ -456,6 +459,23 @@ MADE(cufftMakePlan3d)
 MADE(cufftMakePlanMany)
 MADE(cufftMakePlanMany64)
 MADE(cufftXtMakePlanMany)
+
+/* The library follows what is not there in a plan that it could not make with a callback. */
+#define CHECKED(name) \
+cufftResult wh_check_##name(struct wh_session *s, const struct wh_req_##name *q) \
+{ \
+	const struct plan *p = wh_cufft_plan(s, &q->plan); \
+\
+	return p && p->broken ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS; \
+}
+
+CHECKED(cufftExecC2C)
+CHECKED(cufftExecR2C)
+CHECKED(cufftExecC2R)
+CHECKED(cufftExecZ2Z)
+CHECKED(cufftExecD2Z)
+CHECKED(cufftExecZ2D)
+CHECKED(cufftXtExec)
 
 void wh_done_cufftXtSetWorkAreaPolicy(struct wh_session *s,
 				      struct wh_req_cufftXtSetWorkAreaPolicy *q, cufftResult res)
@@ -535,9 +555,10 @@ cufftResult wh_check_cufftXtQueryPlan(struct wh_session *s,
 
 /* --- Callbacks --------------------------------------------------------------------- */
 
-/* Finds the plan, and tells the library what travels with it. */
+/* Finds the plan, and tells the library what travels with it. `no_type` is for any other type. */
 static cufftResult enter(struct wh_session *s, const struct wh_cufft_functions *l,
-			 const struct wh_obj_cufftHandle *o, uint32_t type, struct plan **p)
+			 const struct wh_obj_cufftHandle *o, uint32_t type, cufftResult no_type,
+			 struct plan **p)
 {
 	cufftHandle real;
 	CUstream stream;
@@ -549,7 +570,7 @@ static cufftResult enter(struct wh_session *s, const struct wh_cufft_functions *
 	if ((*p)->gpus > 1)
 		return (cufftResult)wh_library_missing(s, "callbacks on several GPUs",
 						       CUFFT_NOT_SUPPORTED);
-	return type < TYPES ? wh_enter_cufftHandle(s, l, o, &real, &stream) : CUFFT_INVALID_VALUE;
+	return type < TYPES ? wh_enter_cufftHandle(s, l, o, &real, &stream) : no_type;
 }
 
 /* Only kernels use the routine and its information, so that both may be any addresses. */
@@ -566,7 +587,7 @@ int32_t wh_do_cufftXtSetCallback(struct wh_session *s, struct wh_frame *f)
 		return CUFFT_INVALID_VALUE;
 	if (!complete(l) || !l->cufftXtSetCallback)
 		return wh_library_missing(s, "cufftXtSetCallback", CUFFT_NOT_SUPPORTED);
-	res = enter(s, l, &q->plan, q->type, &p);
+	res = enter(s, l, &q->plan, q->type, CUFFT_INVALID_VALUE, &p);
 	if (res != CUFFT_SUCCESS)
 		return res;
 	routine[0] = (void *)q->routine;
@@ -581,10 +602,14 @@ int32_t wh_do_cufftXtSetCallback(struct wh_session *s, struct wh_frame *f)
 /* What callers' code is given goes with it: the library is not known to have read it before. */
 struct code {
 	void *info[1];
+	const char *name;	/* NULL: the client gave none, and the library judges the plan */
 	char bytes[] __attribute__((aligned(16)));	/* the code, and the name */
 };
 
-/* Takes a copy of name and code, which stays as long as the plan. NULL: res says why. */
+/*
+ * Takes a copy of name and code, which stays as long as the plan. The name may be NULL. Returns
+ * NULL if res says why.
+ */
 static struct code *take_code(struct wh_frame *f, const struct wh_req_cufftXtSetJITCallback *q,
 			      cufftResult *res)
 {
@@ -596,7 +621,7 @@ static struct code *take_code(struct wh_frame *f, const struct wh_req_cufftXtSet
 	if (q->name_size > WH_CUFFT_CODE_MAX || q->code_size > WH_CUFFT_CODE_MAX - q->name_size)
 		return NULL;
 	f->pos = WH_WIRE_FIXED(struct wh_req_cufftXtSetJITCallback);
-	if (!wh_request_take_string(f, q->name_size, &name) || !name || !q->code_size ||
+	if (!wh_request_take_string(f, q->name_size, &name) || !q->code_size ||
 	    !wh_request_take(f, q->code_size, 1, &code) || !wh_image_is_whole(code, q->code_size))
 		return NULL;
 	copy = malloc(sizeof(*copy) + q->name_size + q->code_size);
@@ -604,7 +629,7 @@ static struct code *take_code(struct wh_frame *f, const struct wh_req_cufftXtSet
 	if (copy) {
 		copy->info[0] = (void *)q->caller_info;
 		memcpy(copy->bytes, code, q->code_size);
-		memcpy(copy->bytes + q->code_size, name, q->name_size);
+		copy->name = name ? memcpy(copy->bytes + q->code_size, name, q->name_size) : NULL;
 	}
 	return copy;
 }
@@ -614,8 +639,8 @@ static cufftResult set_code(const struct wh_cufft_functions *l, struct plan *p,
 {
 	cufftResult res;
 
-	res = l->cufftXtSetJITCallback(p->real, code->bytes + q->code_size, code->bytes,
-				       q->code_size, (cufftXtCallbackType)q->type,
+	res = l->cufftXtSetJITCallback(p->real, code->name, code->bytes, q->code_size,
+				       (cufftXtCallbackType)q->type,
 				       q->has_info ? code->info : NULL);
 	if (res != CUFFT_SUCCESS) {
 		free(code);
@@ -641,7 +666,7 @@ int32_t wh_do_cufftXtSetJITCallback(struct wh_session *s, struct wh_frame *f)
 	/* A library of CUDA 12 has an older function of this name, with other arguments. */
 	if (!complete(l) || !l->cufftXtSetJITCallback || s->handles.edition)
 		return wh_library_missing(s, "cufftXtSetJITCallback", CUFFT_NOT_SUPPORTED);
-	res = enter(s, l, &q->plan, q->type, &p);
+	res = enter(s, l, &q->plan, q->type, CUFFT_INVALID_TYPE, &p);
 	if (res != CUFFT_SUCCESS)
 		return res;
 	code = take_code(f, q, &res);

@@ -16,6 +16,7 @@ struct extents {
 struct plan {
 	cufftHandle real;
 	bool made;
+	bool broken;			/* it could not be made */
 	struct extents reach;		/* valid once the plan is made */
 	struct extents next;		/* reach of the call that is about to make the plan */
 	uint64_t work[WH_CUFFT_GPUS];	/* bytes of the plan's work area on each GPU */

@@ -275,7 +275,7 @@ static void test_code(void)
 	snprintf(want, sizeof(want), "jit 0 load 3145728 %x 7890", sum(code, large));
 	told(want, "megabytes_of_it_too");
 	cufftMakePlan1d(p, 512, CUFFT_C2C, 1, &size);
-	snprintf(want, sizeof(want), "1d 512 29 1|linked %x 7890", sum(code, large));
+	snprintf(want, sizeof(want), "1d 512 29 1|linked load %x 7890", sum(code, large));
 	told(want, "it_is_there_when_the_plan_is_made");
 	ok_eq(cufftExecC2C(p, (void *)(data + 8), (void *)data, NEW), 0,
 	      "its_kernels_read_what_the_code_says");
@@ -303,13 +303,44 @@ static void test_fatbins(void)
 	code[3] = 7 * 8;
 	ok_eq(cufftXtSetJITCallback(p, "f", code, sizeof(code), CUFFT_CB_LD_REAL, NULL),
 	      CUFFT_INVALID_VALUE, "so_is_one_whose_entry_does");
-	ok(cufftXtSetJITCallback(p, NULL, code, 8, CUFFT_CB_LD_REAL, NULL) == CUFFT_INVALID_VALUE &&
-	   cufftXtSetJITCallback(p, "f", NULL, 8, CUFFT_CB_LD_REAL, NULL) == CUFFT_INVALID_VALUE &&
+	ok(cufftXtSetJITCallback(p, "f", NULL, 8, CUFFT_CB_LD_REAL, NULL) == CUFFT_INVALID_VALUE &&
 	   cufftXtSetJITCallback(p, "f", code, 0, CUFFT_CB_LD_REAL, NULL) == CUFFT_INVALID_VALUE &&
 	   cufftXtSetJITCallback(p, "f", code, 1UL << 40, CUFFT_CB_LD_REAL, NULL) ==
-	   CUFFT_INVALID_VALUE && cufftXtSetJITCallback(p, "f", code, 8, CUFFT_CB_UNDEFINED, NULL) ==
-	   CUFFT_INVALID_VALUE, "no_name_no_code_and_no_type_are_no_callback");
-	told("", "and_reach_the_library_not");
+	   CUFFT_INVALID_VALUE, "no_code_is_no_callback");
+	ok(cufftXtSetJITCallback(p, "f", code, 8, CUFFT_CB_UNDEFINED, NULL) ==
+	   CUFFT_INVALID_TYPE && cufftXtSetJITCallback(p, "f", code, 8, (cufftXtCallbackType)-1,
+						       NULL) == CUFFT_INVALID_TYPE,
+	   "code_of_no_type_is_refused_by_a_status_of_its_own");
+	told("", "neither_reaches_the_library");
+	cufftDestroy(p);
+	news();
+}
+
+/* The genuine library reads the name when it makes the plan. */
+static void test_unnamed(void)
+{
+	unsigned char code[9] = "any code";
+	void *in = (void *)data;
+	cufftHandle p;
+	char want[100];
+	size_t size;
+
+	cufftCreate(&p);
+	news();
+	ok_eq(cufftXtSetJITCallback(p, NULL, code, sizeof(code), CUFFT_CB_ST_REAL, NULL), 0,
+	      "code_without_a_name_is_set");
+	snprintf(want, sizeof(want), "jit 6 unnamed 9 %x none", sum(code, sizeof(code)));
+	told(want, "as_it_is");
+	ok_eq(cufftMakePlan1d(p, 8, CUFFT_C2R, 1, &size), CUFFT_INTERNAL_ERROR,
+	      "the_library_judges_the_plan");
+	news();
+	ok(cufftExecC2C(p, in, in, NEW + 4) == CUFFT_INVALID_PLAN &&
+	   cufftXtExec(p, in, in, NEW + 5) == CUFFT_INVALID_PLAN,
+	   "a_plan_that_could_not_be_made_runs_not");
+	told("", "and_the_library_is_not_asked");
+	ok(!cufftXtSetJITCallback(p, "", code, sizeof(code), CUFFT_CB_ST_REAL, NULL) &&
+	   !cufftMakePlan1d(p, 8, CUFFT_C2C, 1, &size) && !cufftExecC2C(p, in, in, NEW + 6),
+	   "once_it_is_made_it_runs");
 	cufftDestroy(p);
 	news();
 }
@@ -355,7 +386,7 @@ int main(void)
 {
 	const char *transport = getenv("WORMHOLE_TRANSPORT");
 
-	tap_plan(82);
+	tap_plan(89);
 	test_life();
 	data = device(NULL, 4096);
 	test_arrays();
@@ -365,6 +396,7 @@ int main(void)
 	test_routines();
 	test_code();
 	test_fatbins();
+	test_unnamed();
 	test_posting(!transport || strcmp(transport, "loopback"));
 	return tap_exit();
 }

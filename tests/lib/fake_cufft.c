@@ -13,8 +13,10 @@ static struct {
 	int used, nx;
 	/* Code that was given for a plan: it is read when the plan is made, as a linker would. */
 	const unsigned char *code;
+	const char *name;
 	void **info;
 	size_t size;
+	int broken;	/* nothing may be done with it but to end it */
 	int gpus, gpu[16];
 } plan[PLANS + 1];
 
@@ -36,6 +38,7 @@ cufftResult cufftCreate(cufftHandle *handle)
 	plan[i].used = 1;
 	plan[i].nx = 0;
 	plan[i].code = NULL;
+	plan[i].broken = 0;
 	plan[i].gpus = 0;
 	note("create");
 	*handle = i;
@@ -86,9 +89,14 @@ static cufftResult make(cufftHandle p, int nx, size_t *size)
 		return CUFFT_INVALID_VALUE;
 	if (nx < 1)
 		return CUFFT_INVALID_SIZE;
+	if (plan[p].code && !plan[p].name) {
+		plan[p].broken = 1;
+		return CUFFT_INTERNAL_ERROR;
+	}
 	plan[p].nx = nx;
 	if (plan[p].code)
-		note("linked %x %s", sum(plan[p].code, plan[p].size), info_of(plan[p].info));
+		note("linked %s %x %s", plan[p].name, sum(plan[p].code, plan[p].size),
+		     info_of(plan[p].info));
 	areas(p, size);
 	return CUFFT_SUCCESS;
 }
@@ -198,6 +206,8 @@ static void hold(volatile float *out)
 
 cufftResult cufftExecC2C(cufftHandle p, cufftComplex *in, cufftComplex *out, int direction)
 {
+	if (!bad(p) && plan[p].broken)
+		note("crash");
 	if (bad(p) || !plan[p].nx)
 		return CUFFT_INVALID_PLAN;
 	if (!in || !out)
@@ -227,10 +237,12 @@ cufftResult cufftXtSetCallback(cufftHandle p, void **routine, cufftXtCallbackTyp
 cufftResult cufftXtSetJITCallback(cufftHandle p, const char *name, const void *code, size_t size,
 				  cufftXtCallbackType type, void **info)
 {
-	note("jit %d %s %zu %x %s", type, name, size, sum(code, size), info_of(info));
+	note("jit %d %s %zu %x %s", type, name ? name : "unnamed", size, sum(code, size),
+	     info_of(info));
 	if (bad(p) || plan[p].nx)
 		return CUFFT_INVALID_PLAN;
 	plan[p].code = code;
+	plan[p].name = name;
 	plan[p].size = size;
 	plan[p].info = info;
 	return CUFFT_SUCCESS;
