@@ -39,7 +39,8 @@ steps() { # LIMIT COMMAND...
 		skip program_ends "natively status $(cat "$world_dir/native.rc"): $(tail -n 1 "$world_dir/native.err")"
 	fi
 	is no_step_is_new "$(cut -d: -f1 "$world_dir/shm" | grep -vxFf "$world_dir/names")" ""
-	diag "shm says: $(tail -n 5 "$world_dir/shm.err")"
+	[ ! -s "$world_dir/native.err" ] || diag "natively it says: $(tail -n 20 "$world_dir/native.err")"
+	diag "shm says: $(tail -n 20 "$world_dir/shm.err")"
 }
 
 run_steps() { # WORLD LIMIT COMMAND...

@@ -17,42 +17,55 @@
 
 typedef complex double number;
 
-/* Offsets of callbacks have 64 bits. `about` is in the device's memory. */
-static const char source[] =
+/*
+ * Offsets of callbacks have 64 bits. `about` is in the device's memory. cuFFT calls a function of
+ * C++ by its name, so that these are none of C, and links the code of each callback of a plan:
+ * each has code of its own, since a function may be there once.
+ */
+static const char begin[] =
 	"struct about { float factor; int n; float *window; float2 *elsewhere; };\n"
-	"typedef unsigned long long place;\n"
-	"extern \"C\" {\n"
-	"__device__ float2 load_scaled(void *in, place i, void *info, void *)\n"
-	"{\n"
-	"	float2 v = ((float2 *)in)[i];\n"
-	"	float f = ((about *)info)->factor;\n"
-	"	return make_float2(v.x * f, v.y * f);\n"
-	"}\n"
-	"__device__ void store_conjugated(void *out, place i, float2 v, void *info, void *)\n"
-	"{\n"
-	"	float f = ((about *)info)->factor;\n"
-	"	((float2 *)out)[i] = make_float2(v.x * f, -v.y * f);\n"
-	"}\n"
-	"__device__ void store_elsewhere(void *, place i, float2 v, void *info, void *)\n"
-	"{\n"
-	"	((about *)info)->elsewhere[i] = v;\n"
-	"}\n"
-	"__device__ float load_window(void *in, place i, void *info, void *)\n"
-	"{\n"
-	"	const about *a = (const about *)info;\n"
-	"	return ((float *)in)[i] * a->window[i % a->n];\n"
-	"}\n"
-	"__device__ void store_turned(void *out, place i, float v, void *info, void *)\n"
-	"{\n"
-	"	const about *a = (const about *)info;\n"
-	"	place row = i / a->n;\n"
-	"	((float *)out)[row * a->n + a->n - 1 - i % a->n] = v * a->factor;\n"
-	"}\n"
-	"__device__ double load_without(void *in, place i, void *info, void *)\n"
-	"{\n"
-	"	return info ? -1 : ((double *)in)[i] + 1;\n"
-	"}\n"
-	"}\n";
+	"typedef unsigned long long place;\n";
+
+static const struct {
+	const char *name, *source;
+} callbacks[] = {
+	{ "load_scaled",
+	  "__device__ float2 load_scaled(void *in, place i, void *info, void *)\n"
+	  "{\n"
+	  "	float2 v = ((float2 *)in)[i];\n"
+	  "	float f = ((about *)info)->factor;\n"
+	  "	return make_float2(v.x * f, v.y * f);\n"
+	  "}\n" },
+	{ "store_conjugated",
+	  "__device__ void store_conjugated(void *out, place i, float2 v, void *info, void *)\n"
+	  "{\n"
+	  "	float f = ((about *)info)->factor;\n"
+	  "	((float2 *)out)[i] = make_float2(v.x * f, -v.y * f);\n"
+	  "}\n" },
+	{ "store_elsewhere",
+	  "__device__ void store_elsewhere(void *, place i, float2 v, void *info, void *)\n"
+	  "{\n"
+	  "	((about *)info)->elsewhere[i] = v;\n"
+	  "}\n" },
+	{ "load_window",
+	  "__device__ float load_window(void *in, place i, void *info, void *)\n"
+	  "{\n"
+	  "	const about *a = (const about *)info;\n"
+	  "	return ((float *)in)[i] * a->window[i % a->n];\n"
+	  "}\n" },
+	{ "store_turned",
+	  "__device__ void store_turned(void *out, place i, float v, void *info, void *)\n"
+	  "{\n"
+	  "	const about *a = (const about *)info;\n"
+	  "	place row = i / a->n;\n"
+	  "	((float *)out)[row * a->n + a->n - 1 - i % a->n] = v * a->factor;\n"
+	  "}\n" },
+	{ "load_without",
+	  "__device__ double load_without(void *in, place i, void *info, void *)\n"
+	  "{\n"
+	  "	return info ? -1 : ((double *)in)[i] + 1;\n"
+	  "}\n" },
+};
 
 /* As the code knows it. */
 struct about {
@@ -61,48 +74,94 @@ struct about {
 	CUdeviceptr window, elsewhere;
 };
 
-static void *code;
-static size_t code_size;
+struct code {
+	char bytes[64 * 1024];
+	size_t size;
+};
+
+#define CALLBACKS	(sizeof(callbacks) / sizeof(callbacks[0]))
+static struct code codes[CALLBACKS];
 
 /* --- Compiling ----------------------------------------------------------------------------- */
 
+static struct {
+	int (*create)(void **, const char *, const char *, int, const char *const *,
+		      const char *const *);
+	int (*compile)(void *, int, const char *const *);
+	int (*log_size)(void *, size_t *), (*log)(void *, char *);
+	int (*size)(void *, size_t *), (*get)(void *, char *);
+} nvrtc;
+
+static bool find_nvrtc(const char *library)
+{
+	void *l = dlopen(library, RTLD_NOW);
+
+	if (!l) {
+		fprintf(stderr, "%s\n", dlerror());
+		return false;
+	}
+	*(void **)&nvrtc.create = dlsym(l, "nvrtcCreateProgram");
+	*(void **)&nvrtc.compile = dlsym(l, "nvrtcCompileProgram");
+	*(void **)&nvrtc.log_size = dlsym(l, "nvrtcGetProgramLogSize");
+	*(void **)&nvrtc.log = dlsym(l, "nvrtcGetProgramLog");
+	*(void **)&nvrtc.size = dlsym(l, "nvrtcGetLTOIRSize");
+	*(void **)&nvrtc.get = dlsym(l, "nvrtcGetLTOIR");
+	if (nvrtc.create && nvrtc.compile && nvrtc.log_size && nvrtc.log && nvrtc.size && nvrtc.get)
+		return true;
+	fprintf(stderr, "no LTO-IR in this NVRTC\n");
+	return false;
+}
+
+static void print_log(void *program)
+{
+	size_t size = 0;
+	char *text;
+
+	nvrtc.log_size(program, &size);
+	text = calloc(1, size + 1);
+	nvrtc.log(program, text);
+	fprintf(stderr, "%s\n", text);
+	free(text);
+}
+
+static int compile_one(int i, const char *arch)
+{
+	const char *options[] = { "-dlto", "--relocatable-device-code=true", arch };
+	struct code *c = &codes[i];
+	void *program = NULL;
+	char text[2048];
+	int res;
+
+	snprintf(text, sizeof(text), "%s%s", begin, callbacks[i].source);
+	res = nvrtc.create(&program, text, "callback.cu", 0, NULL, NULL);
+	if (!res)
+		res = nvrtc.compile(program, 3, options);
+	if (res && program)
+		print_log(program);
+	if (!res)
+		res = nvrtc.size(program, &c->size);
+	if (!res && c->size > sizeof(c->bytes))
+		res = -1;
+	return res ? res : nvrtc.get(program, c->bytes);
+}
+
 static int compile(const char *library, const char *file)
 {
-	void *l = dlopen(library, RTLD_NOW), *program = NULL;
-	int (*create)(void **, const char *, const char *, int, const char *const *,
-		      const char *const *) = l ? dlsym(l, "nvrtcCreateProgram") : NULL;
-	int (*compile_it)(void *, int, const char *const *) =
-		l ? dlsym(l, "nvrtcCompileProgram") : NULL;
-	int (*log)(void *, char *) = l ? dlsym(l, "nvrtcGetProgramLog") : NULL;
-	int (*size)(void *, size_t *) = l ? dlsym(l, "nvrtcGetLTOIRSize") : NULL;
-	int (*get)(void *, char *) = l ? dlsym(l, "nvrtcGetLTOIR") : NULL;
-	static char said_of_it[1 << 16];
-	int major = 9, minor = 0, res;
+	int i, major = 9, minor = 0, res = 0;
 	char arch[32];
-	const char *options[] = { "-dlto", "--relocatable-device-code=true", arch };
 	FILE *f;
 
-	if (!create || !compile_it || !log || !size || !get) {
-		fprintf(stderr, "%s\n", l ? "no LTO-IR in this NVRTC" : dlerror());
+	if (!find_nvrtc(library))
 		return 1;
-	}
 	if (!cuInit(0)) {
 		cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0);
 		cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0);
 	}
 	snprintf(arch, sizeof(arch), "-arch=compute_%d%d", major, minor);
-	res = create(&program, source, "callbacks.cu", 0, NULL, NULL);
-	if (!res)
-		res = compile_it(program, 3, options);
-	if (res && program && !log(program, said_of_it))
-		fprintf(stderr, "%s\n", said_of_it);
-	if (!res)
-		res = size(program, &code_size);
-	code = malloc(code_size);
-	if (!res)
-		res = get(program, code);
+	for (i = 0; i < (int)CALLBACKS && !res; i++)
+		res = compile_one(i, arch);
 	f = res ? NULL : fopen(file, "w");
-	if (!f || fwrite(code, code_size, 1, f) != 1 || fclose(f)) {
+	if (!f || fwrite(codes, sizeof(codes), 1, f) != 1 || fclose(f)) {
 		fprintf(stderr, "no code in %s: status %d\n", file, res);
 		return 1;
 	}
@@ -112,15 +171,65 @@ static int compile(const char *library, const char *file)
 static int read_code(const char *file)
 {
 	FILE *f = fopen(file, "r");
+	size_t n = f ? fread(codes, sizeof(codes), 1, f) : 0;
 
-	code = malloc(1 << 20);
-	code_size = f ? fread(code, 1, 1 << 20, f) : 0;
 	if (f)
 		fclose(f);
-	if (code_size)
+	if (n)
 		return 0;
 	fprintf(stderr, "no code in %s\n", file);
 	return 1;
+}
+
+/* A name of none has the first one's code. */
+static const struct code *code_of(const char *name)
+{
+	int i;
+
+	for (i = CALLBACKS - 1; i > 0 && strcmp(name, callbacks[i].name); i--)
+		;
+	return &codes[i];
+}
+
+/* --- Which libraries are there --------------------------------------------------------------- */
+
+static void print_version(const char *library, const char *function)
+{
+	void *l = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+	int (*version)(unsigned int *, unsigned int *) = l ? dlsym(l, function) : NULL;
+	unsigned int major = 0, minor = 0;
+	int res = version ? version(&major, &minor) : -1;
+
+	fprintf(stderr, "%s: %s, status %d, version %u.%u\n", library,
+		l ? "loaded" : "not loaded", res, major, minor);
+}
+
+/* To standard error, once: a plan with callbacks needs cuFFT, NVRTC and nvJitLink. */
+static void print_libraries(void)
+{
+	static bool printed;
+	char line[4096], last[4096] = "", *path;
+	int version = 0;
+	FILE *f;
+
+	if (printed)
+		return;
+	printed = true;
+	cufftGetVersion(&version);
+	fprintf(stderr, "cuFFT: version %d\n", version);
+	print_version("libnvrtc.so.13", "nvrtcVersion");
+	print_version("libnvJitLink.so.13", "nvJitLinkVersion");
+	f = fopen("/proc/self/maps", "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		path = strchr(line, '/');
+		if (!path || !strcmp(path, last) ||
+		    !(strstr(path, "cufft") || strstr(path, "nvrtc") || strstr(path, "JitLink")))
+			continue;
+		strcpy(last, path);
+		fprintf(stderr, "%s", path);
+	}
+	if (f)
+		fclose(f);
 }
 
 /* --- Plans --------------------------------------------------------------------------------- */
@@ -140,11 +249,15 @@ static bool create(const char *what, cufftHandle *plan)
 	return !res;
 }
 
-/* Says what came of each step. Returns 0 if there is a plan of these callbacks. */
+/*
+ * Says what came of each step. Returns 0 if there is a plan of these callbacks. What they are told
+ * of stays until the next plan.
+ */
 static int make(const char *what, cufftHandle *plan, int nx, int ny, cufftType type, int batch,
 		const struct callback *c, int callbacks)
 {
-	void *info[1];
+	static void *info[2];
+	const struct code *code;
 	size_t size = 0;
 	char name[96];
 	int i, res = 0;
@@ -152,9 +265,10 @@ static int make(const char *what, cufftHandle *plan, int nx, int ny, cufftType t
 	if (!create(what, plan))
 		return 1;
 	for (i = 0; i < callbacks && !res; i++) {
-		info[0] = (void *)c[i].about;
-		res = cufftXtSetJITCallback(*plan, c[i].name, code, code_size, c[i].type,
-					    c[i].about ? info : NULL);
+		info[i] = (void *)c[i].about;
+		code = code_of(c[i].name);
+		res = cufftXtSetJITCallback(*plan, c[i].name, code->bytes, code->size, c[i].type,
+					    c[i].about ? &info[i] : NULL);
 		snprintf(name, sizeof(name), "%s, %s", what, c[i].name);
 		said(name, res);
 	}
@@ -162,6 +276,10 @@ static int make(const char *what, cufftHandle *plan, int nx, int ny, cufftType t
 		res = ny ? cufftMakePlan2d(*plan, nx, ny, type, &size) :
 			   cufftMakePlan1d(*plan, nx, type, batch, &size);
 		printf("%s, planned: %d work=%zu |\n", what, res, size);
+	}
+	if (res) {
+		print_libraries();
+		cufftDestroy(*plan);
 	}
 	return res;
 }
@@ -410,49 +528,57 @@ static void refused(const char *name, int status)
 	printf("%s: 0 status=%d |\n", name, status);
 }
 
+/* Each has a plan of its own, so that one answer does not decide the next one. */
+static void set_wrong(const char *what, const char *name, const void *code,
+		      cufftXtCallbackType type)
+{
+	void *info[1] = { (void *)about_of(3, 0, 0, 0) };
+	char ending[96], planned[96];
+	cufftHandle plan = 0;
+	size_t size;
+
+	if (!create(what, &plan))
+		return;
+	refused(what, cufftXtSetJITCallback(plan, name, code, codes[0].size, type, info));
+	snprintf(planned, sizeof(planned), "plan after %s", what);
+	refused(planned, cufftMakePlan1d(plan, ROW, CUFFT_C2C, ROWS, &size));
+	snprintf(ending, sizeof(ending), "end of %s", what);
+	refused(ending, cufftDestroy(plan));
+}
+
 static void wrong(void)
 {
-	const CUdeviceptr about = about_of(3, 0, 0, 0);
-	void *info[1] = { (void *)about };
+	set_wrong("callback of no kind", "load_scaled", codes[0].bytes, CUFFT_CB_UNDEFINED);
+	set_wrong("callback without code", "load_scaled", NULL, CUFFT_CB_LD_COMPLEX);
+	set_wrong("callback without a name", NULL, codes[0].bytes, CUFFT_CB_LD_COMPLEX);
+	set_wrong("name of none", "nothing_of_the_kind", codes[0].bytes, CUFFT_CB_LD_COMPLEX);
+	refused("no plan", cufftXtSetJITCallback(1000, "load_scaled", codes[0].bytes, codes[0].size,
+						 CUFFT_CB_LD_COMPLEX, NULL));
+}
+
+/* What is asked of a plan without callbacks changes nothing in it. */
+static void too_late(void)
+{
+	void *info[1] = { (void *)about_of(3, 0, 0, 0) };
 	CUdeviceptr in = complex_input(1), out = room(sizeof(input));
 	cufftHandle plan = 0;
 	size_t size;
 	int res;
 
-	if (!create("plan for what is wrong", &plan))
+	if (!create("plan without callbacks", &plan))
 		return;
-	refused("callback of no kind", cufftXtSetJITCallback(plan, "load_scaled", code, code_size,
-							     CUFFT_CB_UNDEFINED, info));
-	refused("callback without code", cufftXtSetJITCallback(plan, "load_scaled", NULL, code_size,
-							       CUFFT_CB_LD_COMPLEX, info));
-	refused("callback without a name", cufftXtSetJITCallback(plan, NULL, code, code_size,
-								 CUFFT_CB_LD_COMPLEX, info));
-	refused("no plan", cufftXtSetJITCallback(plan + 1000, "load_scaled", code, code_size,
-						 CUFFT_CB_LD_COMPLEX, info));
 	res = cufftMakePlan1d(plan, ROW, CUFFT_C2C, ROWS, &size);
 	said("plan without callbacks", res);
+	if (res)
+		return;
 	refused("callback of a plan that is made",
-		cufftXtSetJITCallback(plan, "load_scaled", code, code_size, CUFFT_CB_LD_COMPLEX, info));
+		cufftXtSetJITCallback(plan, "load_scaled", codes[0].bytes, codes[0].size,
+				      CUFFT_CB_LD_COMPLEX, info));
 	refused("shared memory of none",
 		cufftXtSetCallbackSharedSize(plan, CUFFT_CB_LD_COMPLEX, 64));
 	refused("end of none", cufftXtClearCallback(plan, CUFFT_CB_LD_COMPLEX));
 	transform(want, from, ROW, ROWS, -1);
 	run_complex("and it works without", plan, in, out, out);
-}
-
-static void wrong_name(void)
-{
-	const CUdeviceptr about = about_of(3, 0, 0, 0);
-	void *info[1] = { (void *)about };
-	cufftHandle plan = 0;
-	size_t size;
-
-	if (!create("plan for a wrong name", &plan))
-		return;
-	refused("name of none", cufftXtSetJITCallback(plan, "nothing_of_the_kind", code, code_size,
-						      CUFFT_CB_LD_COMPLEX, info));
-	refused("plan with it", cufftMakePlan1d(plan, ROW, CUFFT_C2C, ROWS, &size));
-	refused("end of it", cufftDestroy(plan));
 }
 
 /* The plan never runs: where the library takes the routine, it is no code. */
@@ -487,8 +613,8 @@ int main(int argc, char **argv)
 	loads_reals();
 	stores_reals();
 	loads_doubles();
-	wrong_name();
 	no_routine();
 	wrong();
+	too_late();
 	return 0;
 }
