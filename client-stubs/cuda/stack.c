@@ -9,6 +9,7 @@
 #include "stack.h"
 
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +23,7 @@
 #define BELOW	(64 * 1024UL)	/* the deepest that calls go from here */
 #define ABOVE	WH_PAGE_SIZE	/* the frame here, and its arguments */
 #define STATIC	(4 * 4096UL)	/* thread-local data of libraries, below the thread's descriptor */
-#define HELPER	(256 * 1024UL)	/* stack of the helper */
+#define HELPER	(256 * 1024UL)	/* stack of the helper, beside thread-local data */
 
 static struct {
 	bool (*fn)(void *arg);
@@ -91,6 +92,22 @@ static long futex(uint32_t *word, int op, uint32_t value, unsigned long value2, 
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, value2, word2, 0);
 }
 
+/*
+ * The C library takes the program's thread-local data out of a thread's stack. The objects of
+ * another namespace (dlmopen) are not seen here: theirs may need the default size.
+ */
+static int add_local_data(struct dl_phdr_info *object, size_t size, void *sum)
+{
+	int i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*(size_t *)sum += object->dlpi_phdr[i].p_memsz +
+					  object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
 static void *help(void *arg)
 {
 	/* It wakes nobody and moves one waiter: 1 says that there is one. */
@@ -122,6 +139,7 @@ static void wait_in_kernel(void)
 bool wh_stack_aside(bool (*fn)(void *arg), void *arg)
 {
 	const uint64_t all = UINT64_MAX;	/* also the C library's own signals */
+	size_t stack = HELPER;
 	uint64_t before;
 	pthread_attr_t attr;
 	pthread_t helper;
@@ -133,9 +151,11 @@ bool wh_stack_aside(bool (*fn)(void *arg), void *arg)
 	aside.first = 0;
 	if (pthread_attr_init(&attr))
 		return false;
-	pthread_attr_setstacksize(&attr, HELPER);
+	dl_iterate_phdr(add_local_data, &stack);
+	pthread_attr_setstacksize(&attr, stack);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	started = !pthread_create(&helper, &attr, help, NULL);
+	started = !pthread_create(&helper, &attr, help, NULL) ||
+		  !pthread_create(&helper, NULL, help, NULL);
 	if (started)
 		wait_in_kernel();
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -169,11 +170,28 @@ static void *serve(void *arg)
 }
 
 /*
+ * The C library takes the program's thread-local data out of a thread's stack. The objects of
+ * another namespace (dlmopen) are not seen here: theirs may need the default size.
+ */
+static int add_local_data(struct dl_phdr_info *object, size_t size, void *sum)
+{
+	int i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*(size_t *)sum += object->dlpi_phdr[i].p_memsz +
+					  object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
+/*
  * Signals are for the program's threads: its handlers may call the driver, which waits for
  * this thread.
  */
 static bool start_thread(void)
 {
+	size_t stack = STACK;
 	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t t;
@@ -181,10 +199,11 @@ static bool start_thread(void)
 
 	if (pthread_attr_init(&attr))
 		return false;
-	pthread_attr_setstacksize(&attr, STACK);
+	dl_iterate_phdr(add_local_data, &stack);
+	pthread_attr_setstacksize(&attr, stack);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	good = !pthread_create(&t, &attr, serve, NULL);
+	good = !pthread_create(&t, &attr, serve, NULL) || !pthread_create(&t, NULL, serve, NULL);
 	pthread_attr_destroy(&attr);
 	if (good)
 		pthread_detach(t);

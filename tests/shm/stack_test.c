@@ -21,6 +21,9 @@
 #define CYCLES	200
 #define FORKS	60
 
+/* The stack of a thread that the library makes has room for it, too. */
+static __thread volatile uint8_t much[300 * 1024];
+
 /* Goes `depth` bytes down the stack and back. */
 static __attribute__((noinline)) unsigned int dive(size_t depth)
 {
@@ -41,6 +44,17 @@ static void *registers_of_another(void *p)
 	if (!res)
 		cuMemHostUnregister(p);
 	return (void *)(uintptr_t)res;
+}
+
+static void test_much(void)
+{
+	uint8_t here[BYTES];
+
+	much[sizeof(much) - 1] = 7;
+	pattern(here, BYTES, 5);
+	ok(!cuMemHostRegister(here, BYTES, 0) && same(here, BYTES, 5) &&
+	   !cuMemHostUnregister(here) && much[sizeof(much) - 1] == 7,
+	   "variable_is_registered_beside_much_thread_local_data");
 }
 
 static void test_first(void)
@@ -287,9 +301,10 @@ int main(void)
 	struct sigaction a = { .sa_handler = on_signal };
 
 	sigaction(SIGUSR1, &a, NULL);
-	tap_plan(17);
+	tap_plan(18);
 	begin();
 	cuMemAlloc(&device, 1 << 20);
+	test_much();
 	test_first();
 	in_a_thread(of_a_thread);
 	test_fork();

@@ -16,6 +16,9 @@
 #define THREADS	4
 #define ROUNDS	20000
 
+/* More than the stack of a thread of the library's own. */
+static __thread volatile unsigned char much[200 * 1024];
+
 static CUcontext shared;
 static pthread_barrier_t start;
 
@@ -151,10 +154,10 @@ static void numbers(void)
 
 int main(void)
 {
-	tap_plan(10);
+	tap_plan(11);
 	alarm(60);
 	numbers();
-	cuInit(0);
+	ok(!cuInit(0) && !much[sizeof(much) - 1], "program_with_much_thread_local_data_begins");
 	cuDevicePrimaryCtxRetain(&shared, 0);
 	cuCtxSetCurrent(shared);
 	all_at_once();
