@@ -21,7 +21,8 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 	if (sgpu_books_fail())
 		return sgpu_leave(CUDA_ERROR_UNKNOWN);
 	if (free)
-		*free = sgpu_mem_free_bytes(ctx->device);
+		*free = sgpu_books_free(sgpu_device_place(ctx->device),
+					sgpu_mem_free_bytes(ctx->device));
 	if (total)
 		*total = sgpu_device_total(ctx->device);
 	return sgpu_leave(CUDA_SUCCESS);

@@ -96,6 +96,20 @@ bool sgpu_books_add(unsigned int place, uint64_t bytes)
 	return fits;
 }
 
+uint64_t sgpu_books_free(unsigned int place, uint64_t own)
+{
+	uint64_t used;
+
+	if (!books || !binding)
+		return own;
+	sgpu_books_lock(books);
+	used = books->of[place];
+	pthread_mutex_unlock(&books->lock);
+	if (used >= total[place])
+		return 0;
+	return total[place] - used < own ? total[place] - used : own;
+}
+
 void sgpu_books_sub(unsigned int place, uint64_t bytes)
 {
 	if (!books || !bytes)

@@ -459,6 +459,8 @@ bool sgpu_books_fail(void);
  * so much left.
  */
 bool sgpu_books_add(unsigned int place, uint64_t bytes);
+/* What a device has free for this process, to which alone `own' is free. */
+uint64_t sgpu_books_free(unsigned int place, uint64_t own);
 void sgpu_books_sub(unsigned int place, uint64_t bytes);
 /*
  * Count memory that other processes may have, too; it is counted once for all of them. @own
