@@ -169,6 +169,9 @@ static CUresult make(struct wh_paged *p, struct wh_paged_range *r,
 	CUdeviceptr addr;
 	CUresult res = p->real.cuMemAddressReserve(&addr, r->size, 0, 0, 0);
 
+	/* More than there are addresses is more than any device has. */
+	if (res == CUDA_ERROR_INVALID_VALUE)
+		res = CUDA_ERROR_OUT_OF_MEMORY;
 	if (res != CUDA_SUCCESS)
 		return res;
 	r->addr = addr;
