@@ -38,7 +38,7 @@ static void take_user(const char *folder, const char *name, struct wh_tenant_vie
 
 /*
  * What a suspended worker has charged is not on its devices; the peak stays. One that has moved its
- * memory itself has left the rest there. The driver's own figure is of before.
+ * memory itself, or could, has left the rest there. The driver's own figure is of before.
  */
 static uint64_t leave_device(struct wh_device_usage *u, bool by_driver)
 {
@@ -55,7 +55,7 @@ static bool has_moved(const struct wh_worker_usage *w)
 	unsigned int d;
 
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		paged |= w->device[d].paged;
+		paged |= w->device[d].paged | w->device[d].can_leave;
 	return paged;
 }
 

@@ -496,6 +496,24 @@ static bool suspend(struct job *j)
 	return false;
 }
 
+/*
+ * One that cannot, or does not answer in time, stays as it is. A worker whose driver is locked
+ * would never answer.
+ */
+static bool leave_further(struct job *j)
+{
+	unsigned int i;
+
+	for (i = 0; i < j->n; i++) {
+		j->order[i] = 0;
+		if (state_of(j, i) == CU_PROCESS_STATE_RUNNING)
+			give_order(j, i, WH_PAGE_OUT);
+	}
+	for (i = 0; i < j->n; i++)
+		await_order(j, i, true);
+	return true;
+}
+
 static bool bring_all(struct job *j, bool there)
 {
 	bool good = true;
@@ -665,6 +683,7 @@ static bool work(struct job *j)
 	switch (j->o->job) {
 	case WH_JOB_MOVE: return move(j);
 	case WH_JOB_RESUME: return resume(j);
+	case WH_JOB_FURTHER: return leave_further(j);
 	default: return suspend(j);
 	}
 }

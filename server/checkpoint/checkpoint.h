@@ -21,7 +21,8 @@ struct wh_checkpoint_worker {
 };
 
 /* A resumption brings a tenant that was left half way of a move back to where it was. */
-enum wh_checkpoint_job { WH_JOB_SUSPEND, WH_JOB_RESUME, WH_JOB_MOVE };
+/* FURTHER: more of the memory leaves that workers of a suspended tenant move themselves. */
+enum wh_checkpoint_job { WH_JOB_SUSPEND, WH_JOB_RESUME, WH_JOB_MOVE, WH_JOB_FURTHER };
 
 struct wh_checkpoint {
 	enum wh_checkpoint_job job;

@@ -506,7 +506,8 @@ static void set(int c)
 	case OPT_CHECKPOINT:
 		opt.role = CHECKPOINT;
 		opt.checkpoint.job = !strcmp(optarg, "resume") ? WH_JOB_RESUME :
-				     !strcmp(optarg, "move") ? WH_JOB_MOVE : WH_JOB_SUSPEND;
+				     !strcmp(optarg, "move") ? WH_JOB_MOVE :
+				     !strcmp(optarg, "further") ? WH_JOB_FURTHER : WH_JOB_SUSPEND;
 		break;
 	case OPT_WORKERS:	opt.checkpoint.workers = optarg; break;
 	case OPT_SUSPENSION:	opt.checkpoint.number = (uint32_t)number("--suspension", optarg, INT_MAX); break;

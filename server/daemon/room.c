@@ -4,7 +4,9 @@
  * memory the driver refuses asks for room (session/room.c). Then another one that has memory there
  * is parked: suspended as by `wormhole suspend', until one of its calls waits. To resume it, others
  * may have to be parked. Its workers move its memory themselves as far as they can, which is faster
- * than the driver's checkpoint and leaves some of it on the device (limits/paging.c).
+ * than the driver's checkpoint and leaves some of it on the device (limits/paging.c). Only so much
+ * leaves as who waits may want of the device. What a parked tenant has left there goes before
+ * another one is parked.
  *
  * Who is taken: lower classes first, then who has not called for longest. A tenant that was
  * resumed, or was given room, stays for a time that the administrator says, as long as it calls. So
@@ -41,6 +43,7 @@
 #define MAX_STAY_MS	300000	/* of one that could not be parked */
 #define MAX_VAIN	8	/* tries to end a stay before its time */
 #define SPARE		8	/* this part of free memory stays so where a place is made ahead */
+#define MOST_FURTHER	4	/* times that more of a parked tenant leaves; the last is all */
 #define AGAIN_MS	1000	/* until a tenant that found no room on its devices tries again */
 
 static int timer = -1;
@@ -138,6 +141,55 @@ static bool has_memory(const struct wh_tenant *t, uint32_t devices)
 	return false;
 }
 
+bool wh_room_has_rest(const struct wh_tenant *t, uint32_t devices)
+{
+	const struct wh_worker_usage *w;
+	unsigned int d;
+	int i;
+
+	devices &= own_devices(t);
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = account(t, i);
+		for (d = 0; w && d < WH_TENANT_DEVICES; d++)
+			if (devices >> wh_device_place(t->file.limits, d) & 1 &&
+			    said(&w->device[d].can_leave))
+				return true;
+	}
+	return false;
+}
+
+/* Has the driver's checkpoint its memory, while its tenant is parked? */
+static bool is_the_drivers(const struct wh_worker_usage *w)
+{
+	uint64_t own = 0;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		own |= __atomic_load_n(&w->device[d].paged, __ATOMIC_RELAXED) |
+		       said(&w->device[d].can_leave);
+	return !own;
+}
+
+/* What a parked tenant has away of a device, by its own number; no more than `most'. */
+static uint64_t away_of(const struct wh_tenant *t, unsigned int device, uint64_t most)
+{
+	const struct wh_worker_usage *w;
+	const struct wh_device_usage *u;
+	uint64_t sum = 0, bytes;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = account(t, i);
+		if (!w)
+			continue;
+		u = &w->device[device];
+		bytes = __atomic_load_n(is_the_drivers(w) ? &u->memory : &u->paged,
+					__ATOMIC_RELAXED);
+		sum = bytes < most - sum ? sum + bytes : most;
+	}
+	return sum;
+}
+
 /* --- Each look -------------------------------------------------------------------------- */
 
 static bool is_away(const struct wh_tenant *t)
@@ -183,6 +235,51 @@ static void note_wait(struct wh_tenant *t, int64_t now)
 		t->room.turn = ++turns;
 		t->room.since_ms = now;
 	}
+}
+
+/* --- How much leaves ---------------------------------------------------------------------- */
+
+/*
+ * What it needs free of a device of its own, as WH_WANTED_* or bytes: what is to come back, and
+ * what it may allocate there, so that it need not ask again at once. It says itself what it has.
+ * Without a quota nobody knows.
+ */
+static uint64_t need_of(const struct wh_tenant *t, unsigned int device)
+{
+	uint64_t quota = t->file.limits->device[device].memory, charged, away = 0, need;
+
+	if (is_away(t)) {
+		away = away_of(t, device, quota ? quota : UINT64_MAX);
+		if (!away)
+			return WH_WANTED_NOTHING;
+	}
+	charged = wh_tenant_memory(t->file.usage, device);
+	need = charged < quota ? quota - charged : 0;
+	need = away < quota - need ? need + away : quota;
+	return need || !quota ? need : 1;
+}
+
+/* It leaves these devices of the server's, as far as `for_whom' needs them. */
+static void want(const struct wh_tenant *t, const struct wh_tenant *for_whom, uint32_t devices)
+{
+	unsigned int d, place;
+	uint64_t bytes;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		place = wh_device_place(t->file.limits, d);
+		bytes = !(devices >> place & 1) ? WH_WANTED_NOTHING :
+			t->room.further + 1 >= MOST_FURTHER ? 0 :
+			need_of(for_whom, wh_device_index(for_whom->file.limits, place));
+		wh_tenant_want(t->file.limits, d, bytes);
+	}
+}
+
+void wh_room_want(const struct wh_tenant *t, uint64_t bytes)
+{
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		wh_tenant_want(t->file.limits, d, bytes);
 }
 
 /* --- Who leaves ------------------------------------------------------------------------- */
@@ -257,6 +354,14 @@ static bool may_leave(const struct wh_tenant *t, const struct wh_tenant *for_who
 		class_on(t, devices) <= class_on(for_whom, devices));
 }
 
+/* Of one that is parked more may leave, as often as it may be asked for that. */
+static bool may_go_further(const struct wh_tenant *t, const struct wh_tenant *for_whom,
+			   uint32_t devices)
+{
+	return wh_server.overcommit_ms && t != for_whom && is_away(t) &&
+	       t->room.further < MOST_FURTHER && wh_room_has_rest(t, devices);
+}
+
 static bool goes_before(const struct wh_tenant *a, const struct wh_tenant *b, uint32_t devices)
 {
 	int x = class_on(a, devices), y = class_on(b, devices);
@@ -264,10 +369,17 @@ static bool goes_before(const struct wh_tenant *a, const struct wh_tenant *b, ui
 	return x != y ? x < y : a->room.called_ms < b->room.called_ms;
 }
 
+/* Who is parked already computes nothing, so what it has left is taken first. */
 static struct wh_tenant *who_leaves(const struct wh_tenant *for_whom, uint32_t devices, int64_t now)
 {
 	struct wh_tenant *t = NULL, *best = NULL;
 
+	while ((t = wh_tenant_next(t)))
+		if (may_go_further(t, for_whom, devices) &&
+		    (!best || goes_before(t, best, devices)))
+			best = t;
+	if (best)
+		return best;
 	while ((t = wh_tenant_next(t)))
 		if (may_leave(t, for_whom, devices, now) &&
 		    (!best || goes_before(t, best, devices)))
@@ -304,10 +416,25 @@ static void stay(struct wh_tenant *t, int64_t from)
 
 /* --- On the way ------------------------------------------------------------------------- */
 
-static bool park(struct wh_tenant *t, int64_t now)
+static bool go_further(struct wh_tenant *t)
 {
 	char err[WH_CONTROL_ERROR];
 
+	if (wh_suspend_further(t, err, sizeof(err)))
+		return true;
+	wh_say_of(t->name, "warn", "%s", err);
+	return false;
+}
+
+/* Only so much of it leaves as `for_whom' wants of these devices. */
+static bool park(struct wh_tenant *t, const struct wh_tenant *for_whom, uint32_t devices,
+		 int64_t now)
+{
+	char err[WH_CONTROL_ERROR];
+
+	want(t, for_whom, devices);
+	if (is_away(t))
+		return go_further(t);
 	/* Workers that have made their place keep it, also if another one does not come to rest. */
 	t->room.parked = t->room.placed = true;
 	t->room.early = now < t->room.stays_ms;
@@ -342,16 +469,20 @@ static uint32_t devices_of(const struct wh_tenant *t)
 
 /* --- Before somebody leaves -------------------------------------------------------------- */
 
-/* Has the machine memory for all that the tenant has on devices, and some to spare? */
+/* Has the machine memory for all of the tenant's that is to leave, and some to spare? */
 static bool host_has_room(const struct wh_tenant *t)
 {
-	uint64_t need = 0, room = 0;
+	uint64_t need = 0, room = 0, wanted, charged;
 	unsigned int d;
 	char line[128];
 	FILE *f = fopen("/proc/meminfo", "re");
 
-	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		need += wh_tenant_memory(t->file.usage, d);
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		wanted = t->file.limits->device[d].wanted;
+		charged = wh_tenant_memory(t->file.usage, d);
+		if (wanted != WH_WANTED_NOTHING)
+			need += wanted && wanted < charged ? wanted : charged;
+	}
 	while (f && !room && fgets(line, sizeof(line), f))
 		if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &room) == 1)
 			room <<= 10;
@@ -393,6 +524,7 @@ static void make_place(const struct wh_tenant *for_whom, uint32_t devices)
 	if (!t || t->room.ahead)
 		return;
 	t->room.ahead = true;
+	want(t, for_whom, devices);
 	if (!host_has_room(t))
 		return;
 	t->room.placed = true;
@@ -409,7 +541,7 @@ static bool bring(struct wh_tenant *t, int64_t now)
 		return now >= t->room.again_ms && unpark(t);
 	other = who_leaves(t, devices_of(t), now);
 	if (other)
-		return park(other, now);
+		return park(other, t, devices_of(t), now);
 	make_place(t, devices_of(t));
 	/* Somebody may have freed memory. */
 	t->room.tight = now < t->room.again_ms;
@@ -422,7 +554,7 @@ static bool give(struct wh_tenant *t, int64_t now)
 	struct wh_tenant *other = who_leaves(t, devices, now);
 
 	if (other)
-		return park(other, now);
+		return park(other, t, devices, now);
 	make_place(t, devices);
 	if (!anybody_is_in_the_way(t, devices) || !has_patience(t, now))
 		answer(t, devices, WH_ROOM_NONE);
@@ -511,6 +643,7 @@ void wh_room_runs(struct wh_tenant *t, bool stuck)
 	else
 		t->room.on_ms = now;
 	t->room.parked = t->room.tight = t->room.early = t->room.ahead = false;
+	t->room.further = 0;
 }
 
 /* A tenant has left its devices. All that wait for these ask the driver again. */
@@ -520,7 +653,7 @@ static void left(struct wh_tenant *gone)
 	int64_t now = wh_now_ms();
 	struct wh_tenant *t = NULL;
 
-	gone->room.parkings++;
+	gone->room.parkings += !gone->room.further;
 	/* Its own calls that want room wait for its resumption from now on. */
 	answer(gone, UINT32_MAX, WH_ROOM_MADE);
 	while ((t = wh_tenant_next(t))) {
@@ -581,6 +714,7 @@ void wh_room_leave(cJSON *o, const struct wh_tenant *t)
 {
 	cJSON_AddBoolToObject(o, "parked", t->room.parked);
 	cJSON_AddBoolToObject(o, "placed", t->room.placed);
+	cJSON_AddNumberToObject(o, "further", t->room.further);
 	cJSON_AddNumberToObject(o, "parkings", (double)t->room.parkings);
 	cJSON_AddNumberToObject(o, "driver_parkings", (double)t->room.by_driver);
 	cJSON_AddNumberToObject(o, "room_waited_ms", (double)t->room.waited_ms);
@@ -592,6 +726,7 @@ void wh_room_take(struct wh_tenant *t, const cJSON *o)
 
 	t->room.parked = wh_taken_flag(o, "parked");
 	t->room.placed = wh_taken_flag(o, "placed");
+	t->room.further = (unsigned int)wh_taken_number(o, "further");
 	t->room.parkings = wh_taken_number(o, "parkings");
 	t->room.by_driver = wh_taken_number(o, "driver_parkings");
 	t->room.waited_ms = wh_taken_number(o, "room_waited_ms");

@@ -26,7 +26,14 @@
 
 static enum wh_suspension shown(const struct wh_tenant *t)
 {
-	return t->room.parked && t->suspend.state == WH_SUSPENDED ? WH_PARKED : t->suspend.state;
+	bool is_away = t->suspend.state == WH_SUSPENDED || wh_suspend_goes_further(t);
+
+	return t->room.parked && is_away ? WH_PARKED : t->suspend.state;
+}
+
+bool wh_suspend_goes_further(const struct wh_tenant *t)
+{
+	return t->suspend.state == WH_SUSPENDING && t->room.further;
 }
 
 const char *wh_suspension_name(const struct wh_tenant *t)
@@ -48,6 +55,8 @@ bool wh_suspend_is_drained(const struct wh_tenant *t)
 {
 	return t->suspend.drained;
 }
+
+#define FURTHER_MS	5000	/* for work under way, of which a suspended tenant has none */
 
 static void on_result(int fd, void *arg);
 
@@ -105,6 +114,7 @@ static void run(const struct wh_tenant *t, enum wh_checkpoint_job job, unsigned 
 {
 	static const char *const names[] = {
 		[WH_JOB_SUSPEND] = "suspend", [WH_JOB_RESUME] = "resume", [WH_JOB_MOVE] = "move",
+		[WH_JOB_FURTHER] = "further",
 	};
 	char workers[WH_TENANT_WORKERS * 16], swap[16], uuids[WH_TENANT_DEVICES * WH_UUID];
 	bool moves = t->suspend.move.on && job != WH_JOB_SUSPEND;
@@ -194,6 +204,8 @@ static void become(struct wh_tenant *t, enum wh_suspension state)
 	enum wh_suspension was = t->suspend.state;
 
 	t->suspend.state = state;
+	if (state != WH_SUSPENDING)
+		t->suspend.all = false;
 	if (state == WH_RUNS)
 		wh_room_runs(t, was == WH_SUSPENDING);
 	wh_suspend_tell(t);
@@ -235,7 +247,7 @@ static void arrived(struct wh_tenant *t)
 /* Nobody knows what the process has done: all workers are to have their memory again. */
 static void lost(struct wh_tenant *t)
 {
-	bool again = t->suspend.state == WH_SUSPENDING;
+	bool again = t->suspend.state == WH_SUSPENDING && !wh_suspend_goes_further(t);
 	char why[300], err[300];
 
 	snprintf(why, sizeof(why), "tenant %s: the process that asks the driver ended without an answer%s",
@@ -288,6 +300,33 @@ static void failed(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 	settled(t, why, NULL, quietly);
 }
 
+bool wh_suspend_further(struct wh_tenant *t, char *err, size_t err_size)
+{
+	enum wh_suspension was = t->suspend.state;
+
+	t->room.further++;
+	become(t, WH_SUSPENDING);
+	if (start(t, WH_JOB_FURTHER, FURTHER_MS, err, err_size))
+		return true;
+	become(t, was);
+	return false;
+}
+
+/* All leaves that can: the administrator wants the device. False: there is no more to be done. */
+static bool leave_all(struct wh_tenant *t)
+{
+	char err[300];
+
+	t->suspend.all = false;
+	if (!wh_room_has_rest(t, UINT32_MAX))
+		return false;
+	wh_room_want(t, 0);
+	if (wh_suspend_further(t, err, sizeof(err)))
+		return true;
+	wh_say_of(t->name, "warn", "%s", err);
+	return false;
+}
+
 /* The first half of a move is done. */
 static void go_on_moving(struct wh_tenant *t)
 {
@@ -311,6 +350,8 @@ static void succeeded(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 		if (t->suspend.move.on)
 			wh_move_end(t);
 		t->room.by_driver += r->by_driver > 0;
+		if (t->suspend.all && t->suspend.state == WH_SUSPENDING && leave_all(t))
+			return;
 		become(t, t->suspend.state == WH_SUSPENDING ? WH_SUSPENDED : WH_RUNS);
 		settled(t, NULL, *r->text ? r->text : NULL, false);
 	}
@@ -354,7 +395,8 @@ static bool keep_parked(struct wh_tenant *t, bool *done)
 	if (!t->room.parked || t->suspend.state == WH_RESUMING)
 		return false;
 	t->room.parked = false;
-	*done = t->suspend.state == WH_SUSPENDED;
+	t->suspend.all = t->suspend.state == WH_SUSPENDING;
+	*done = !t->suspend.all && !leave_all(t);
 	wh_suspend_tell(t);
 	wh_monitor_changed();
 	return true;
@@ -382,6 +424,8 @@ static bool order_suspend(struct wh_tenant *t, unsigned int wait_ms, bool page_o
 
 static bool resume(struct wh_tenant *t, enum wh_checkpoint_job job, char *err, size_t err_size)
 {
+	/* Those that come back before others find no room leave again. */
+	wh_room_want(t, WH_WANTED_BEFORE);
 	become(t, WH_RESUMING);
 	if (start(t, job, 0, err, err_size))
 		return true;
@@ -556,6 +600,7 @@ void wh_suspend_leave(cJSON *o, const struct wh_tenant *t)
 	cJSON_AddNumberToObject(o, "suspension", t->suspend.state);
 	cJSON_AddNumberToObject(o, "suspensions", t->suspend.number);
 	cJSON_AddBoolToObject(o, "drained", t->suspend.drained);
+	cJSON_AddBoolToObject(o, "leaves_all", t->suspend.all);
 	cJSON_AddNumberToObject(o, "suspend_pid", t->suspend.pid);
 	wh_leave_fd(o, "suspend_result", t->suspend.result ? t->suspend.result : -1);
 	wh_move_leave(o, t);
@@ -573,6 +618,7 @@ void wh_suspend_take(struct wh_tenant *t, const cJSON *o)
 	t->suspend.state = (enum wh_suspension)(wh_taken_number(o, "suspension") % 4);
 	t->suspend.number = (uint32_t)wh_taken_number(o, "suspensions");
 	t->suspend.drained = wh_taken_flag(o, "drained");
+	t->suspend.all = wh_taken_flag(o, "leaves_all");
 	t->suspend.pid = (pid_t)wh_taken_number(o, "suspend_pid");
 	wh_monitor_missing(t->suspend.pid);
 	wh_move_take(t, o);

@@ -40,6 +40,10 @@ bool wh_suspend_allows_idle_stop(char *err, size_t err_size);
  */
 bool wh_suspend_park(struct wh_tenant *t, unsigned int wait_ms, char *err, size_t err_size);
 bool wh_suspend_unpark(struct wh_tenant *t, char *err, size_t err_size);
+/* The same for a tenant that is suspended: more of what its workers move themselves leaves. */
+bool wh_suspend_further(struct wh_tenant *t, char *err, size_t err_size);
+/* Is that under way? */
+bool wh_suspend_goes_further(const struct wh_tenant *t);
 /* Gives all workers an order (WH_PAGE_*). The tenant runs. */
 void wh_suspend_order(struct wh_tenant *t, unsigned int what);
 /* Writes the state into the tenant's limits, where workers and readers see it. */
@@ -64,6 +68,10 @@ void wh_room_runs(struct wh_tenant *t, bool stuck);
 enum wh_park_end { WH_PARK_DONE, WH_PARK_FULL, WH_PARK_FAILED };
 /* A suspension or resumption is over: the device was full, or it failed for another reason. */
 void wh_room_settled(struct wh_tenant *t, enum wh_park_end end);
+/* Could workers of a suspended tenant move more of its memory to the host? That is their word. */
+bool wh_room_has_rest(const struct wh_tenant *t, uint32_t devices);
+/* Says for all devices what the next order to leave is for (WH_WANTED_*; 0: all leaves). */
+void wh_room_want(const struct wh_tenant *t, uint64_t bytes);
 /* Adds its counters to an answer. */
 void wh_room_say(cJSON *o, const struct wh_tenant *t);
 /* Over a handover. */

@@ -42,6 +42,7 @@ struct wh_tenant {
 		uint32_t number;	/* counts the tenant's suspensions */
 		bool drained;		/* for `wormhole drain --suspend': its end resumes it */
 		bool page_out;		/* its workers' memory goes to swap, as the request says */
+		bool all;		/* a part is on its way out, and the rest follows */
 		pid_t pid;		/* the process that asks the driver; 0: none */
 		int result;		/* descriptor on which it says how it went; 0: none */
 		/* move.c */
@@ -61,6 +62,7 @@ struct wh_tenant {
 		int64_t called_ms;	/* and when there were fewer; 0: it has no programs */
 		int64_t on_ms;		/* since when it has been on its devices */
 		int64_t stays_ms;	/* until then it is not parked */
+		unsigned int further;	/* how often more of it was to leave since it is */
 		unsigned int stuck;	/* how often in a row it could not be */
 		int64_t idle_ms;	/* its idle time of this stay counts from here on */
 		bool early;		/* it is being parked before its end, since it looks idle */

@@ -43,6 +43,8 @@ struct wh_paged_range {
 	int device;
 	uint64_t host;			/* where in the host's memory it is while it is away */
 	bool away;			/* its memory is in the host */
+	bool goes;			/* it leaves by the order that is carried out */
+	bool was_away;			/* it came back last */
 	bool shared;			/* others may have it open: it stays on the device */
 	bool foreign;			/* it is another worker's, opened here */
 };

@@ -2,7 +2,9 @@
 /*
  * Moves the allocations of paged.h to the host and back, when overcommit parks the worker's tenant
  * (checkpoint/checkpoint.c). No call is inside, and none begins before all is back. Memory goes by
- * the device's own copies to memory that pinning.c makes and keeps. What leaves no device by this
+ * the device's own copies to memory that pinning.c makes and keeps. No more leaves than is wanted:
+ * the server says how much is to be free on each device then (`wanted'), and the driver how much
+ * is. Each worker of a tenant does as if it were alone. What leaves no device by this
  * is counted by the server as still there: contexts, code, small allocations, arrays, pools, what
  * libraries have, and what others may have open.
  */
@@ -18,6 +20,10 @@
 #include "tenant/clock.h"
 
 #define LOOK_NS	200000		/* between two looks whether the devices are idle */
+
+/* Beside what is wanted, the driver takes some: so much, or this part of the device. */
+#define RESERVE		(256ull << 20)
+#define RESERVE_PART	64
 
 /* The driver has to take the memory, or it stays away: the log says why. */
 static enum wh_paging unable(const char *what, CUresult res)
@@ -180,7 +186,7 @@ static enum wh_paging settle_all(struct wh_session *s, uint32_t order)
 struct way {
 	struct wh_paged *p;
 	bool out;
-	uint64_t at;		/* so many bytes so far; on the way out, the next one's place */
+	uint64_t at;		/* on the way out, the next one's place; back, bytes so far */
 	CUcontext ctx;		/* whose stream that is; NULL: there is none */
 	CUstream stream;
 };
@@ -239,39 +245,47 @@ static CUresult copy(struct way *w, struct wh_paged_range *r)
 	return res;
 }
 
-static bool leaves(const struct wh_paged_range *r)
-{
-	return !r->foreign && !r->shared;
-}
-
 static bool moves(const struct wh_paged_range *r, bool out)
 {
-	return out ? leaves(r) : r->away;
+	return out ? r->goes : r->away;
+}
+
+/* Where the place ends of what is away. */
+static uint64_t end_of_place(const struct wh_paged *p)
+{
+	const struct wh_paged_range *r;
+	uint64_t end = 0;
+
+	for (r = p->range; r < p->range + p->n; r++)
+		if (r->away && end < r->host + r->size)
+			end = r->host + r->size;
+	return end;
 }
 
 /* Threads make the place of all that moves, each in a context that has some of it. */
 static void begin_place(struct wh_paged *p, bool out)
 {
 	const struct wh_paged_range *r;
-	uint64_t bytes = 0;
+	uint64_t bytes = end_of_place(p);
 	CUcontext ctx = NULL;
 
 	for (r = p->range; r < p->range + p->n; r++) {
 		if (!moves(r, out))
 			continue;
 		ctx = r->real;
-		if (out)
-			bytes += r->size;
-		else if (bytes < r->host + r->size)
-			bytes = r->host + r->size;
+		bytes += out ? r->size : 0;
 	}
 	wh_pinning_begin(p, ctx, bytes);
 }
 
-/* Copies all that leaves, or all that is away, in the order of the table. *bytes: how much. */
+/*
+ * Copies all that leaves, or all that is away, in the order of the table. What leaves has its place
+ * behind what is away already. *bytes: how much.
+ */
 static CUresult copy_all(struct wh_paged *p, bool out, uint64_t *bytes)
 {
-	struct way w = { .p = p, .out = out };
+	uint64_t from = out ? end_of_place(p) : 0;
+	struct way w = { .p = p, .out = out, .at = from };
 	CUresult res = CUDA_SUCCESS, end;
 	size_t i;
 
@@ -282,8 +296,19 @@ static CUresult copy_all(struct wh_paged *p, bool out, uint64_t *bytes)
 	end = finish(&w);
 	wh_pinning_end(p);
 	p->real.cuCtxSetCurrent(NULL);
-	*bytes = w.at;
+	*bytes = w.at - from;
 	return res == CUDA_SUCCESS ? end : res;
+}
+
+/* Is any of its memory in the host? */
+static bool is_away(const struct wh_session *s)
+{
+	const struct wh_paged *p = s->limits.paged;
+	size_t i = 0;
+
+	while (p && i < p->n && !p->range[i].away)
+		i++;
+	return p && i < p->n;
 }
 
 /* --- Out ---------------------------------------------------------------------------------- */
@@ -296,14 +321,29 @@ static void say(struct wh_session *s, uint32_t order, enum wh_paging how)
 	wh_tenant_wake(word);
 }
 
-/* The caller has the lock, or nobody else is inside. */
+static bool can_leave(const struct wh_paged_range *r)
+{
+	return !r->foreign && !r->shared && !r->away;
+}
+
+/* Of one device. The caller has the lock, or nobody else is inside. */
+static uint64_t leaving_of(const struct wh_paged *p, int device)
+{
+	const struct wh_paged_range *r;
+	uint64_t sum = 0;
+
+	for (r = p->range; r < p->range + p->n; r++)
+		sum += can_leave(r) && r->device == device ? r->size : 0;
+	return sum;
+}
+
 static uint64_t leaving(const struct wh_paged *p)
 {
 	uint64_t sum = 0;
-	size_t i;
+	int d;
 
-	for (i = 0; i < p->n; i++)
-		sum += leaves(&p->range[i]) ? p->range[i].size : 0;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		sum += leaving_of(p, d);
 	return sum;
 }
 
@@ -331,6 +371,82 @@ static void trim_pools(struct wh_session *s)
 			wh_mem_make_room(s, d);
 }
 
+static uint64_t wanted_on(const struct wh_session *s, int device)
+{
+	return __atomic_load_n(&s->limits.page->device[device].wanted, __ATOMIC_ACQUIRE);
+}
+
+/* So much is missing on a device, by its driver. UINT64_MAX: all has to leave. */
+static uint64_t missing_on(const struct wh_session *s, int device)
+{
+	uint64_t wanted = wanted_on(s, device), reserve;
+	const struct wh_paged *p = s->limits.paged;
+	const struct wh_paged_range *r = p->range;
+	size_t free, total;
+
+	while (r < p->range + p->n && !(can_leave(r) && r->device == device))
+		r++;
+	if (wanted == WH_WANTED_NOTHING || r == p->range + p->n)
+		return 0;
+	if (!wanted || p->real.cuCtxSetCurrent(r->real) != CUDA_SUCCESS ||
+	    p->real.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS)
+		return UINT64_MAX;
+	reserve = total / RESERVE_PART < RESERVE ? total / RESERVE_PART : RESERVE;
+	free = free > reserve ? free - reserve : 0;
+	return wanted > free ? wanted - free : 0;
+}
+
+/*
+ * Marks what leaves a device: what is no larger than what is missing still, and for the rest of
+ * that the smallest of the others, each of which is larger than it.
+ */
+static void choose_on(struct wh_session *s, int device)
+{
+	struct wh_paged *p = s->limits.paged;
+	struct wh_paged_range *r, *last = NULL;
+	uint64_t missing = missing_on(s, device);
+
+	for (r = p->range; r < p->range + p->n; r++) {
+		if (!can_leave(r) || r->device != device)
+			continue;
+		r->goes = r->size <= missing;
+		if (r->goes)
+			missing -= r->size;
+		else if (!last || r->size < last->size)
+			last = r;
+	}
+	if (missing && last)
+		last->goes = true;
+}
+
+static void choose(struct wh_session *s)
+{
+	struct wh_paged *p = s->limits.paged;
+	struct wh_paged_range *r;
+	int d;
+
+	for (r = p->range; r < p->range + p->n; r++)
+		r->goes = can_leave(r) && r->was_away &&
+			  wanted_on(s, r->device) == WH_WANTED_BEFORE;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (wanted_on(s, d) != WH_WANTED_BEFORE)
+			choose_on(s, d);
+	p->real.cuCtxSetCurrent(NULL);
+}
+
+/* A worker that is parked says what could leave still, so that the server asks for that first. */
+static void tell_rest(struct wh_session *s, bool is_parked)
+{
+	uint64_t mib;
+	int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		mib = is_parked ? (leaving_of(s->limits.paged, d) + (1 << 20) - 1) >> 20 : 0;
+		__atomic_store_n(&s->limits.account->device[d].can_leave,
+				 mib < UINT32_MAX ? (uint32_t)mib : UINT32_MAX, __ATOMIC_RELEASE);
+	}
+}
+
 /* A range that the driver does not unmap stays where it is. */
 static void empty_all(struct wh_session *s)
 {
@@ -338,9 +454,10 @@ static void empty_all(struct wh_session *s)
 	struct wh_paged_range *r;
 
 	for (r = p->range; r < p->range + p->n; r++) {
-		if (!leaves(r) || wh_paged_empty(p, r) != CUDA_SUCCESS)
+		if (!r->goes || wh_paged_empty(p, r) != CUDA_SUCCESS)
 			continue;
 		r->away = true;
+		r->goes = r->was_away = false;
 		s->limits.account->device[r->device].paged += r->size;
 	}
 }
@@ -352,8 +469,11 @@ static enum wh_paging go_out(struct wh_session *s, uint32_t order)
 	enum wh_paging how;
 	CUresult res;
 
-	if (!pays(s))
+	/* Who has moved some of it goes on so: the driver takes all or nothing. */
+	if (!is_away(s) && !pays(s))
 		return WH_PAGING_UNABLE;
+	if (!leaving(s->limits.paged))
+		return WH_PAGING_DONE;
 	how = settle_all(s, order);
 	s->limits.paged->real.cuCtxSetCurrent(NULL);
 	if (how != WH_PAGING_DONE)
@@ -364,11 +484,13 @@ static enum wh_paging go_out(struct wh_session *s, uint32_t order)
 	if (is_over(s, order))
 		return WH_PAGING_BUSY;
 	trim_pools(s);
+	choose(s);
 	began = wh_now_ns();
 	res = copy_all(s->limits.paged, true, &bytes);
 	if (res != CUDA_SUCCESS)
 		return unable("the way to the host", res);
 	empty_all(s);
+	tell_rest(s, true);
 	own->paged_out_ns += wh_now_ns() - began;
 	own->paged_out_bytes += bytes;
 	return WH_PAGING_DONE;
@@ -408,20 +530,12 @@ static void are_back(struct wh_session *s)
 	unsigned int d;
 	size_t i;
 
-	for (i = 0; i < p->n; i++)
+	for (i = 0; i < p->n; i++) {
+		p->range[i].was_away = p->range[i].away;
 		p->range[i].away = false;
+	}
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		s->limits.account->device[d].paged = 0;
-}
-
-static bool is_away(const struct wh_session *s)
-{
-	const struct wh_paged *p = s->limits.paged;
-	size_t i = 0;
-
-	while (p && i < p->n && !p->range[i].away)
-		i++;
-	return p && i < p->n;
 }
 
 static enum wh_paging come_back(struct wh_session *s, uint32_t order)
@@ -450,16 +564,18 @@ static enum wh_paging come_back(struct wh_session *s, uint32_t order)
 void wh_paging_obey(struct wh_session *s, uint32_t order)
 {
 	enum wh_paging how = WH_PAGING_DONE;
-
 	bool out = WH_PAGE_STATE(order) == WH_PAGE_OUT;
+	bool in = WH_PAGE_STATE(order) == WH_PAGE_IN;
 
 	/* Where there is nothing to move, the driver may be locked: it is asked for nothing. */
 	if (out && !s->limits.paged)
 		how = WH_PAGING_UNABLE;
-	else if (out && !is_away(s))
+	else if (out)
 		how = go_out(s, order);
-	else if (WH_PAGE_STATE(order) == WH_PAGE_IN && is_away(s))
+	else if (in && is_away(s))
 		how = come_back(s, order);
+	if (in && how == WH_PAGING_DONE && s->limits.paged)
+		tell_rest(s, false);
 	wh_self.ctx = WH_CTX_UNKNOWN;
 	say(s, order, how);
 }
@@ -468,22 +584,38 @@ void wh_paging_obey(struct wh_session *s, uint32_t order)
 
 #define NICE	19	/* the program's own threads go first */
 
+/* The driver, which knows what is free, is not asked: so much may leave. */
+static uint64_t most_leaving(struct wh_session *s)
+{
+	struct wh_paged *p = s->limits.paged;
+	uint64_t sum = 0, all, wanted;
+	int d;
+
+	pthread_mutex_lock(&p->lock);
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		all = leaving_of(p, d);
+		wanted = wanted_on(s, d);
+		if (wanted && wanted < all)
+			sum += all - wanted > RESERVE ? wanted + RESERVE : all;
+		else if (wanted != WH_WANTED_NOTHING)
+			sum += all;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return sum;
+}
+
 void wh_paging_ahead(struct wh_session *s)
 {
 	const uint32_t *word = &s->limits.account->order;
 	struct wh_paged *p = s->limits.paged;
 	uint32_t order;
-	uint64_t bytes;
 
 	/* Where this is refused, it costs the program some of its CPU. */
 	setpriority(PRIO_PROCESS, 0, NICE);
 	for (;;) {
 		order = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 		if (WH_PAGE_STATE(order) == WH_PAGE_AHEAD) {
-			pthread_mutex_lock(&p->lock);
-			bytes = leaving(p);
-			pthread_mutex_unlock(&p->lock);
-			wh_pinning_ahead(p, bytes, word, order);
+			wh_pinning_ahead(p, most_leaving(s), word, order);
 		}
 		wh_tenant_await(word, order, 0);
 	}

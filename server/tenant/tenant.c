@@ -171,12 +171,22 @@ void wh_board_init(struct wh_board *b)
 void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit)
 {
+	uint64_t wanted;
+
 	if (device >= WH_TENANT_DEVICES)
 		return;
+	/* That is no limit. */
+	wanted = l->device[device].wanted;
 	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	l->device[device] = *limit;
+	l->device[device].wanted = wanted;
 	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELEASE);
+}
+
+void wh_tenant_want(struct wh_tenant_limits *l, unsigned int device, uint64_t bytes)
+{
+	__atomic_store_n(&l->device[device].wanted, bytes, __ATOMIC_RELEASE);
 }
 
 void wh_tenant_suspend(struct wh_tenant_limits *l, uint32_t number)

@@ -56,8 +56,17 @@ struct wh_device_limit {
 	 */
 	uint32_t sm_max;
 	uint32_t sm_class;	/* WH_CLASS_*: who goes first, of those with a share of the time */
-	uint64_t resv[3];
+	/*
+	 * Of overcommit, changed as one word: so much is to be free on the device when the tenant
+	 * has left it. 0: all that can leave does.
+	 */
+	uint64_t wanted;
+	uint64_t resv[2];
 };
+
+/* Nothing has to leave; and what came back last leaves again, as it was away before. */
+#define WH_WANTED_NOTHING	UINT64_MAX
+#define WH_WANTED_BEFORE	(UINT64_MAX - 1)
 
 #define WH_SM_NO_CEILING	100u
 
@@ -193,7 +202,8 @@ struct wh_device_usage {
 	uint64_t throttled_ns;	/* time that calls waited for the SM share */
 	uint64_t launches;
 	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
-	uint32_t resv0;
+	/* of a tenant that is parked: MiB that the worker could still move to the host */
+	uint32_t can_leave;
 	/* without a share: the same by the driver's sampling; written by the server */
 	uint64_t gpu_ns_driver;
 	uint64_t context;	/* bytes that a context takes of the device, measured; 0: not yet */
@@ -437,6 +447,8 @@ void wh_tenant_host_kept(struct wh_tenant_limits *l, uint64_t bytes);
 /* Sets how long one launch may hold a device under a share of time; 0: no limit. */
 #define WH_MAX_KERNEL_NS	2000000000ull	/* if nothing else is configured */
 void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);
+/* Says what the next order to leave is for: bytes, or WH_WANTED_*. */
+void wh_tenant_want(struct wh_tenant_limits *l, unsigned int device, uint64_t bytes);
 void wh_tenant_counters(struct wh_tenant_limits *l, bool allowed);
 /*
  * Suspends the tenant (a number that it never had before), or lets its workers go on (0), and wakes

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The test promises that memory which overcommit's workers move to the host themselves looks like the
-# driver's own, keeps its values and its place, and leaves and comes back as a whole or not at all; and
-# that the driver takes what a worker cannot move. The device has 64 MiB.
+# driver's own, keeps its values and its place, and leaves and comes back as a whole or not at all where
+# tenants have no quota (in_part_test.sh has those that do); and that the driver takes what a worker
+# cannot move. The device has 64 MiB.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -26,7 +27,7 @@ begin() {
 	await is_empty
 	fd=3
 	serve --nvml none --worker-uid none "$@"
-	for t in a b; do "$wormhole" tenant create "$t" --mem 48M; done
+	for t in a b; do "$wormhole" tenant create "$t" --mem none; done
 }
 # run_in TENANT WORDS... is a program that is over at once.
 run_in() { t=$1; shift; timeout 60 "$wormhole" run --tenant "$t" -- "$paged" "$@" 2>&1; }
