@@ -94,12 +94,12 @@ is it_comes_back_by_command "$(resume a)$(state a)" running
 end x
 "$wormhole" stop --force
 
-# Who has no quota may want all.
+# Who has no quota may want all, also if it is refused only 4 MiB.
 begin
 "$wormhole" tenant create a --mem 44M
 "$wormhole" tenant create all --mem none
 start_paged x a fill=31 ready line check
-start_paged y all fill=31 ready
+start_paged y all fill=19 ready
 is all_of_it_leaves_for_one_without_a_quota "$(states a all) $(place_of a)" "parked running  (0, 40)"
 next x
 is and_comes_back "$(said x)" "fill ok good "
