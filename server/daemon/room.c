@@ -267,8 +267,9 @@ static void want(const struct wh_tenant *t, const struct wh_tenant *for_whom, ui
 
 	for (d = 0; d < WH_TENANT_DEVICES; d++) {
 		place = wh_device_place(t->file.limits, d);
-		bytes = !(devices >> place & 1) ? WH_WANTED_NOTHING :
-			t->room.further + 1 >= MOST_FURTHER ? 0 :
+		/* Nobody asks it for more after the last time. */
+		bytes = t->room.further + 1 >= MOST_FURTHER ? 0 :
+			!(devices >> place & 1) ? WH_WANTED_NOTHING :
 			need_of(for_whom, wh_device_index(for_whom->file.limits, place));
 		wh_tenant_want(t->file.limits, d, bytes);
 	}
