@@ -140,6 +140,7 @@ MEMBER(wh_slot, deferred)
 MEMBER(wh_slot, no_post)
 MEMBER(wh_slot, worker_cpu)
 MEMBER(wh_slot, wants_deep)
+MEMBER(wh_slot, held)
 MEMBER(wh_slot, pad4)
 END(wh_slot)
 

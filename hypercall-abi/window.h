@@ -178,7 +178,8 @@ struct wh_slot {
 	__u64 no_post;		/* asks the client to post nothing */
 	__u32 worker_cpu;	/* the same for the worker */
 	__u32 wants_deep;	/* asks the client to use the deep ring */
-	__u32 pad4[6];
+	__u32 held;		/* the worker waits with a posted call for its turn or time */
+	__u32 pad4[5];
 };
 
 /* --- Handlers: indices of wh_world.handlers[] ------------------------------ */

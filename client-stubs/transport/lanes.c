@@ -86,17 +86,32 @@ static bool reached(struct lane *n, uint32_t call)
 }
 
 /*
- * patient: the answer is known to take long. In a deep ring it may be the turn of others for long.
+ * Polls for a while. False: it is time to sleep. What waits in a deep ring may be held back for
+ * long, and the worker says so.
  */
+static bool look_long(struct lane *n)
+{
+	struct wh_slot *s = n->slot;
+	uint64_t spent;
+
+	if (!n->is_deep)
+		return wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS);
+	for (spent = 0; spent < WH_SHM_CLIENT_NS; spent += WH_SHM_HELD_NS)
+		if (wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_HELD_NS))
+			return true;
+		else if (__atomic_load_n(&s->held, __ATOMIC_RELAXED))
+			break;
+	return false;
+}
+
+/* patient: the answer is known to take long. */
 static int await_so(struct lane *n, uint32_t call, bool patient)
 {
 	struct wh_slot *s = n->slot;
 	int rc = 0;
 
 	while (!reached(n, call))
-		if (patient ||
-		    !wh_shm_spin(&n->spin, &s->response, n->done, false,
-				 n->is_deep ? WH_SHM_DEEP_NS : WH_SHM_CLIENT_NS))
+		if (patient || !look_long(n))
 			goto sleep;
 	return 0;
 sleep:

@@ -328,6 +328,23 @@ static void impossible(const char *what, uint32_t value, uint32_t call)
 		"cannot be; its session ends\n", getpid(), what, value, call);
 }
 
+#define HELD_US		1000	/* a client polls for shorter waits */
+
+/*
+ * A posted call has to wait. Other threads may wait for those before it, and the client sleeps
+ * rather than look for this one.
+ */
+static void hold_posted(struct served *v, uint32_t call, uint64_t us)
+{
+	struct wh_slot *slot = v->slot;
+
+	if (slot->response != call - 1)
+		answer(slot, call - 1, 0);
+	__atomic_store_n(&slot->held, wh_sm_held().word || us >= HELD_US, __ATOMIC_RELAXED);
+	wh_sm_hold(us);
+	__atomic_store_n(&slot->held, 0, __ATOMIC_RELAXED);
+}
+
 /*
  * Runs a call that nobody waits for, so this side tries again if it is held back. The first error
  * is reported, and only if the client has not been told of one yet. False: it is no call.
@@ -359,12 +376,8 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 		return false;
 	}
 	while ((status = wh_dispatch_posted(v->s, v->number, handler, request, size,
-					    &res)) > 0) {
-		/* Other threads may wait for those before it. */
-		if (slot->response != call - 1)
-			answer(slot, call - 1, 0);
-		wh_sm_hold((uint64_t)status);
-	}
+					    &res)) > 0)
+		hold_posted(v, call, (uint64_t)status);
 	v->pause_us = 0;
 	/* A library's status is not a CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
