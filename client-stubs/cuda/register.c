@@ -584,8 +584,9 @@ bool wh_registered_hold(bool patient)
 		pthread_mutex_unlock(&change_lock);
 		return false;
 	}
+	/* What a file has is no stack: it stays shared over a fork, wherever it is mapped. */
 	for (p = shared; p < shared + shares; p++)
-		if (wh_stack_has(p->low, p->size))
+		if (!p->file && wh_stack_has(p->low, p->size))
 			lend(p);
 	for (r = range; r < range + ranges; r++)
 		if (!r->there && wh_stack_has(r->low, r->pages))

@@ -125,6 +125,33 @@ static void test_names(void)
 	munmap(q, SIZE);
 }
 
+/*
+ * A map right below the top of the address space: above the first thread's stack, where nothing but
+ * the stack's end and the kernel's own pages can be.
+ */
+static uint8_t *above_the_stack(int fd)
+{
+	uint8_t *top = (uint8_t *)(0x7ffffffff000 - SIZE);
+
+	return mmap(top, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+}
+
+static void test_beside_the_stack(void)
+{
+	int fd = memory(SIZE);
+	uint8_t *p = above_the_stack(fd);
+
+	if (p == MAP_FAILED) {
+		skip("one_beside_a_stack_stays_shared_over_a_fork", "something is there");
+	} else {
+		ok(!cuMemHostRegister(p, SIZE, 0) && another_writes(fd, 0, 8) &&
+		   same(p, SIZE, 8) && works(p, SIZE, 9) && !cuMemHostUnregister(p),
+		   "one_beside_a_stack_stays_shared_over_a_fork");
+		munmap(p, SIZE);
+	}
+	close(fd);
+}
+
 static bool is_on_tmpfs(int fd)
 {
 	struct statfs s;
@@ -191,7 +218,7 @@ static void test_truncation(void)
 
 int main(void)
 {
-	tap_plan(17);
+	tap_plan(18);
 	begin();
 	if (cuMemAlloc(&device, SIZE)) {
 		printf("Bail out! no device memory\n");
@@ -200,6 +227,7 @@ int main(void)
 	test_memfd();
 	test_parts();
 	test_names();
+	test_beside_the_stack();
 	test_refusals();
 	test_truncation();
 	return tap_exit();
