@@ -38,8 +38,8 @@ is nothing_of_it_lacks_a_library "$(inside 'LD_LIBRARY_PATH=/usr/lib/wormhole/cl
 inside "wormhole tenant create alice --mem 64M --sm 30"
 is containers_are_a_tenants_clients_by_a_device "$(inside 'wormhole cdi alice; ls /run/cdi' | tr '\n' ' ')" \
 	"wormhole/tenant=alice wormhole-alice.json "
-is whose_libraries_and_socket_are_there "$(inside 'for f in $(sed -n "s/.*\"hostPath\":[^\"]*\"\(.*\)\".*/\1/p" /run/cdi/wormhole-alice.json); do
-	test -e $f && echo $f; done' | tr '\n' ' ')" "/usr/lib/wormhole/client-stubs /run/wormhole/tenants/alice.sock "
+is what_that_mounts_is_there "$(inside 'for f in $(sed -n "s/.*\"hostPath\":[^\"]*\"\(.*\)\".*/\1/p" /run/cdi/wormhole-alice.json); do
+	test -e $f && echo $f; done' | tr '\n' ' ')" "/usr/lib/wormhole/client-stubs /run/wormhole/tenants/alice.sock /dev/null "
 out=$(inside "/opt/program")
 like without_wormhole_run_the_program_finds_no_cuda "$? $out" "^127 .*libcudart.so.13: cannot open"
 
