@@ -704,13 +704,16 @@ static void wake(const uint64_t *word)
 	WH_FUTEX_WAKE((const uint32_t *)word);
 }
 
-/* Was the turn over because its work was done, and soon? Others' turns are short for such. */
+/*
+ * Was the turn over because its work was done, and soon? Others' turns are short for such. A turn
+ * that its bucket ended says nothing of its work.
+ */
 static void note_turn(struct wh_session *s, const struct wh_turn *t, int device)
 {
 	struct wh_sm_device *d = device_of(s, device);
 
-	if (load(&t->since_tsc) && !d->throttled)
-		d->quick = !d->contested && !d->overtaken &&
+	if (load(&t->since_tsc))
+		d->quick = !d->throttled && !d->contested && !d->overtaken &&
 			   WH_TSC() - d->acquired_tsc < us(s, QUICK_US);
 }
 

@@ -181,12 +181,35 @@ static void test_quick(void)
 		diag("%.1f ms", longest / MS);
 }
 
+/* Some short turns at its start, and then it is as busy as the others. */
+static double starts(struct client *c, uint64_t n)
+{
+	return n < 20 ? 5e6 : prepares(c, n);
+}
+
+static void test_starts(void)
+{
+	double longest;
+	int i;
+
+	begin();
+	for (i = 0; i < 2; i++)
+		training(i, 45, true, 20e3);
+	training(2, 10, true, 20e3)->pause = starts;
+	run(1 * SECONDS);
+	longest = longest_turn(3, 1 * SECONDS);
+	if (!ok(longest > 60 * MS, "who_had_quick_turns_once_and_is_busy_now_is_quick_no_more"))
+		diag("%.1f ms", longest / MS);
+	finish();
+}
+
 int main(void)
 {
-	tap_plan(6);
+	tap_plan(7);
 	test_work();
 	test_shares();
 	test_turns();
 	test_quick();
+	test_starts();
 	return tap_exit();
 }
