@@ -79,7 +79,8 @@ static struct wh_sm_device *device_of(struct wh_session *s, int device)
 /*
  * Work is slower for some time after each change of processes. So turns are long, unless somebody
  * waits who needs the device for short. Programs whose launches cannot wait in the worker lose time
- * of their own by long turns of others, and have none.
+ * of their own by long turns of others, and have none. The same holds for another worker of the
+ * tenant that waits: it does not say of which kind it is.
  */
 static uint64_t quantum_us(const struct wh_sm_device *d)
 {
@@ -477,7 +478,8 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 	bool spare = mine.bits & WH_RANK_SPARE;
 
 	d->ranked = spare;
-	d->overtaken = d->brief = d->crowded = d->guarded = d->hurried = false;
+	d->overtaken = d->brief = d->crowded = d->guarded = false;
+	d->hurried = wanted(s, turn_of(s, device), now);
 	for (i = 0; (t = next_claim(v, &i, device)); i++) {
 		rank = rank_of(v, i, device);
 		d->ranked |= rank.bits & WH_RANK_SPARE || rank.class != mine.class;

@@ -203,13 +203,48 @@ static void test_starts(void)
 	finish();
 }
 
+/*
+ * Returns the longest time for which the client launches nothing. That is up to 4 ms before and 4
+ * ms after a turn of others, while work is under way.
+ */
+static double longest_without(const struct client *c, double ns)
+{
+	double longest = 0, last = sim_now(), end = sim_now() + ns;
+	uint64_t had = c->launched;
+
+	while (sim_now() < end) {
+		run(0.1 * MS);
+		if (c->launched != had)
+			last = sim_now();
+		had = c->launched;
+		longest = fmax(longest, sim_now() - last);
+	}
+	return longest;
+}
+
+static void test_siblings(void)
+{
+	double longest;
+	struct client *c;
+
+	begin();
+	training(0, 99, true, 20e3);
+	c = training(0, 99, false, 20e3);
+	run(1 * SECONDS);
+	longest = longest_without(c, 1 * SECONDS);
+	if (!ok(longest < 50 * MS, "a_tenant_s_own_programs_wait_for_a_short_turn_of_each_other"))
+		diag("%.1f ms", longest / MS);
+	finish();
+}
+
 int main(void)
 {
-	tap_plan(7);
+	tap_plan(8);
 	test_work();
 	test_shares();
 	test_turns();
 	test_quick();
 	test_starts();
+	test_siblings();
 	return tap_exit();
 }
