@@ -86,7 +86,7 @@ struct wh_sm_device {
 	uint64_t renewed_tsc;
 	uint64_t looked_tsc;	/* when this worker last looked whether others wait for the turn */
 	bool contested;		/* they did at that time */
-	bool hurried;		/* one of them has quick turns */
+	bool hurried;		/* somebody waits who does not want to wait for a long turn */
 	bool quick;		/* so was the last turn of this worker */
 	bool deep;		/* its program prepares the next turn meanwhile (shm.h) */
 	/* when the turn that was last waited for should end; 0: not known */

@@ -271,6 +271,12 @@ static int next_before(struct rank a, struct rank b)
 	return first ? first : !!(a.bits & WH_RANK_QUICK) - !!(b.bits & WH_RANK_QUICK);
 }
 
+/* Who waits does not want to wait for a long turn. */
+static bool hurries(struct rank r)
+{
+	return r.bits & WH_RANK_QUICK || !(r.bits & WH_RANK_DEEP);
+}
+
 /* May both work at the same time? All who are within their guarantee, or all who are beyond it. */
 static bool together(struct rank a, struct rank b)
 {
@@ -488,8 +494,7 @@ static void look_around(struct wh_session *s, int device, uint64_t now)
 		others += waits(s, t, now) ? 0 : load(&t->renewed_tsc);
 		if (!believed(s, i, device))
 			continue;
-		d->hurried |= rank.bits & WH_RANK_QUICK && waits(s, t, now) &&
-			      before(mine, rank) <= 0;
+		d->hurried |= hurries(rank) && waits(s, t, now) && before(mine, rank) <= 0;
 		d->brief |= rank.class > mine.class && is_recent(s, t, now);
 		d->guarded |= spare && !(rank.bits & (WH_RANK_SPARE | WH_RANK_LONG)) &&
 			      is_recent(s, t, now);
@@ -555,9 +560,12 @@ static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t n
 static void publish(struct wh_session *s, struct wh_turn *t, int device)
 {
 	struct wh_turns *v = s->limits.turns;
-	uint8_t *word = &v->own->rank[place(v, device)], rank = device_of(s, device)->rank;
+	struct wh_sm_device *d = device_of(s, device);
+	uint8_t *word = &v->own->rank[place(v, device)], rank = d->rank;
 	uint8_t had = __atomic_load_n(word, __ATOMIC_RELAXED);
 
+	d->deep = wh_self.deep;
+	rank |= d->deep ? WH_RANK_DEEP : 0;
 	if (had == rank)
 		return;
 	if (had & ~rank & (WH_RANK_OPEN | WH_RANK_PEER))
@@ -589,7 +597,6 @@ bool wh_turn_hold(struct wh_session *s, int device)
 	if (past(load(&t->renewed_tsc), now))
 		store(&t->since_tsc, 0);
 	publish(s, t, device);
-	d->deep = wh_self.deep;
 	renew(s, t, d, now);
 	if (!load(&t->since_tsc))
 		return take(s, t, device, now);

@@ -380,6 +380,7 @@ struct wh_turn {
 };
 
 /* How a tenant claims a device, as bits. 0: within its guarantee. */
+#define WH_RANK_DEEP	0x01u	/* its launches wait in it, so others' turns may be long */
 #define WH_RANK_QUICK	0x02u	/* its work is soon done, so it should not wait for long */
 #define WH_RANK_SPARE	0x04u	/* beyond its guarantee, in time that nobody within his wants */
 #define WH_RANK_OPEN	0x08u	/* with SPARE: others that are open may work at the same time */

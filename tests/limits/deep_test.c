@@ -237,14 +237,30 @@ static void test_siblings(void)
 	finish();
 }
 
+static void test_company(void)
+{
+	double longest;
+	struct client *c;
+
+	begin();
+	training(0, 90, true, 20e3);
+	c = training(1, 90, false, 20e3);
+	run(1 * SECONDS);
+	longest = longest_without(c, 1 * SECONDS);
+	if (!ok(longest < 50 * MS, "so_does_another_tenant_that_has_no_long_turns"))
+		diag("%.1f ms", longest / MS);
+	finish();
+}
+
 int main(void)
 {
-	tap_plan(8);
+	tap_plan(9);
 	test_work();
 	test_shares();
 	test_turns();
 	test_quick();
 	test_starts();
 	test_siblings();
+	test_company();
 	return tap_exit();
 }
