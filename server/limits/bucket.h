@@ -88,6 +88,7 @@ struct wh_sm_device {
 	bool contested;		/* they did at that time */
 	bool hurried;		/* somebody waits who does not want to wait for a long turn */
 	bool quick;		/* so was the last turn of this worker */
+	uint64_t yielded_tsc;	/* how long quick ones had the device while this worker waits */
 	bool deep;		/* its program prepares the next turn meanwhile (shm.h) */
 	/* when the turn that was last waited for should end; 0: not known */
 	uint64_t ending_tsc;

@@ -241,12 +241,24 @@ static struct rank rank_of(const struct wh_turns *v, unsigned int i, int device)
 	};
 }
 
+/*
+ * Who has let quick ones go first for a whole turn claims the device as they do. So all agree that
+ * it is next if it has waited longer.
+ */
+static uint8_t own_bits(const struct wh_session *s, int device)
+{
+	const struct wh_sm_device *d = &s->limits.sm->device[device];
+	bool quick = d->yielded_tsc >= us(s, QUANTUM_US);
+
+	return d->rank | (quick ? WH_RANK_QUICK : 0) | (d->deep ? WH_RANK_DEEP : 0);
+}
+
 static struct rank own_rank(const struct wh_session *s, int device)
 {
 	const struct wh_turns *v = s->limits.turns;
 
 	return (struct rank) {
-		.bits = s->limits.sm->device[device].rank, .class = class_of(v, v->seat, device),
+		.bits = own_bits(s, device), .class = class_of(v, v->seat, device),
 	};
 }
 
@@ -394,6 +406,19 @@ static bool believed(const struct wh_session *s, unsigned int seat, int device)
 	return !c->seen_tsc || c->ns > 0 || gives_way(s, seat, device);
 }
 
+/* We wait, and this one has the device. Counts its time since the last look if it is quick. */
+static void yield_to(struct wh_session *s, int device, const struct wh_turn *other,
+		     struct rank rank, uint64_t now)
+{
+	uint64_t asked = load(&turn_of(s, device)->asked_tsc), since = load(&other->since_tsc);
+
+	if (!(rank.bits & WH_RANK_QUICK) || before(rank, own_rank(s, device)) ||
+	    !waits(s, turn_of(s, device), now))
+		return;
+	since = past(asked, since) ? since : asked;
+	device_of(s, device)->yielded_tsc += past(since, now) ? now - since : 0;
+}
+
 static bool earlier(uint64_t tsc, unsigned int seat, uint64_t mine, unsigned int my_seat)
 {
 	return tsc != mine ? past(tsc, mine) : seat < my_seat;
@@ -421,6 +446,7 @@ static bool taken(struct wh_session *s, int device, uint64_t since, uint64_t now
 		    believe(s, i, device, now)) {
 			d->ending_tsc = load(&t->ending_tsc);
 			d->held_by = t;
+			yield_to(s, device, t, rank, now);
 			return true;
 		}
 	}
@@ -519,10 +545,29 @@ void wh_turn_look(struct wh_session *s, int device)
 
 /* --- The tenant's own claim ------------------------------------------------------------- */
 
-static void wait_on(const struct wh_session *s, struct wh_turn *t, uint64_t now)
+/*
+ * Publishes how this worker claims the device. If it shared the device and wants it for itself now,
+ * it claims it anew.
+ */
+static void publish(struct wh_session *s, struct wh_turn *t, int device)
 {
-	if (!waits(s, t, now))
+	struct wh_turns *v = s->limits.turns;
+	uint8_t *word = &v->own->rank[place(v, device)], rank = own_bits(s, device);
+	uint8_t had = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	if (had == rank)
+		return;
+	if (had & ~rank & (WH_RANK_OPEN | WH_RANK_PEER))
+		store(&t->since_tsc, 0);
+	__atomic_store_n(word, rank, __ATOMIC_RELEASE);
+}
+
+static void wait_on(struct wh_session *s, struct wh_turn *t, int device, uint64_t now)
+{
+	if (!waits(s, t, now)) {
 		store(&t->waiting_tsc, now);
+		device_of(s, device)->yielded_tsc = 0;
+	}
 	store(&t->asked_tsc, now);
 }
 
@@ -537,40 +582,22 @@ static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t n
 	d->overtaken = false;
 	if (taken(s, device, 0, now) ||
 	    others_first(s, device, waits(s, t, now) ? load(&t->waiting_tsc) : now, now)) {
-		wait_on(s, t, now);
+		wait_on(s, t, device, now);
 		return false;
 	}
 	__atomic_store_n(&t->since_tsc, since, __ATOMIC_SEQ_CST);
 	if (taken(s, device, since, now)) {
 		store(&t->since_tsc, 0);
-		wait_on(s, t, now);
+		wait_on(s, t, device, now);
 		return false;
 	}
 	store(&t->asked_tsc, 0);
 	d->acquired_tsc = d->looked_tsc = now;
 	d->contested = false;
+	d->yielded_tsc = 0;
+	publish(s, t, device);
 	look_around(s, device, now);
 	return true;
-}
-
-/*
- * Publishes how this worker claims the device. If it shared the device and wants it for itself now,
- * it claims it anew.
- */
-static void publish(struct wh_session *s, struct wh_turn *t, int device)
-{
-	struct wh_turns *v = s->limits.turns;
-	struct wh_sm_device *d = device_of(s, device);
-	uint8_t *word = &v->own->rank[place(v, device)], rank = d->rank;
-	uint8_t had = __atomic_load_n(word, __ATOMIC_RELAXED);
-
-	d->deep = wh_self.deep;
-	rank |= d->deep ? WH_RANK_DEEP : 0;
-	if (had == rank)
-		return;
-	if (had & ~rank & (WH_RANK_OPEN | WH_RANK_PEER))
-		store(&t->since_tsc, 0);
-	__atomic_store_n(word, rank, __ATOMIC_RELEASE);
 }
 
 bool wh_turn_hold(struct wh_session *s, int device)
@@ -596,6 +623,7 @@ bool wh_turn_hold(struct wh_session *s, int device)
 	 */
 	if (past(load(&t->renewed_tsc), now))
 		store(&t->since_tsc, 0);
+	d->deep = wh_self.deep;
 	publish(s, t, device);
 	renew(s, t, d, now);
 	if (!load(&t->since_tsc))

@@ -252,9 +252,37 @@ static void test_company(void)
 	finish();
 }
 
+/* It waits for each of its kernels, so that it is done with each of its turns in 15 ms. */
+static struct client *short_turns(int i, unsigned int percent)
+{
+	struct client *c = add(i, percent, fixed, 15e6);
+
+	c->shm = c->sync = true;
+	c->rest = 1e6;
+	return c;
+}
+
+static void test_overtaken(void)
+{
+	double longest, share[SIM_PROCESSES];
+	struct client *c;
+
+	begin();
+	short_turns(0, 50);
+	short_turns(1, 50);
+	c = training(2, 50, true, 20e3);
+	longest = longest_without(c, 3 * SECONDS);
+	if (!ok(longest < 90 * MS, "who_has_quick_turns_goes_first_for_no_more_than_a_turn"))
+		diag("%.1f ms", longest / MS);
+	run_and_measure(2 * SECONDS, share);
+	if (!ok(share[2] > 30, "so_two_of_them_leave_a_third_its_part"))
+		diag("%.1f %.1f %.1f %%", share[0], share[1], share[2]);
+	finish();
+}
+
 int main(void)
 {
-	tap_plan(9);
+	tap_plan(11);
 	test_work();
 	test_shares();
 	test_turns();
@@ -262,5 +290,6 @@ int main(void)
 	test_starts();
 	test_siblings();
 	test_company();
+	test_overtaken();
 	return tap_exit();
 }
