@@ -279,11 +279,12 @@ static void leaves(void)
 	siglongjmp(left, 1);
 }
 
-/* The worker comes with the second look at the window. */
+/* The worker comes with the second look at the window, however long a fork takes before it. */
 static void let_wait(void)
 {
 	int i;
 
+	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", "60000", 1);
 	begin_afresh();
 	child_of_open = -1;
 	for (i = 0; i < PARTS; i++)
