@@ -47,6 +47,20 @@ as_root() {
 	fi
 }
 
+# A new kernel's source is in the archive some hours before its headers. So what is installed is the
+# source of the headers that are here, or that are to come.
+chosen() {
+	for p in "$@"; do
+		case $p in
+		linux-source-*)
+			v=$(LC_ALL=C apt-cache policy "linux-headers-${p#linux-source-}-cloud-amd64" |
+				sed -n -e 's/^ *Installed: \([0-9]\)/\1/p' -e 's/^ *Candidate: //p' | head -n 1)
+			[ -z "$v" ] || ! apt-cache policy "$p" | grep -qF " $v " || p=$p=$v ;;
+		esac
+		echo "$p"
+	done
+}
+
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -66,9 +80,9 @@ fi
 if [ -n "$lack" ]; then
 	echo "  DEPS     apt-get install $lack"
 	as_root apt-get -q update | sed -u 's/^/           /'
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2046,SC2086
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q \
-		-o Dpkg::Use-Pty=0 install --no-install-recommends $lack \
+		-o Dpkg::Use-Pty=0 install --no-install-recommends $(chosen $lack) \
 		</dev/null | sed -u 's/^/           /'
 	lack=$(missing | tr '\n' ' ')
 	if [ -n "$lack" ]; then

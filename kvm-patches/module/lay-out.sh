@@ -52,8 +52,10 @@ version() { sed -n "s/^$1 *= *//p" "$tree/Makefile" | head -n1; }
 tree=$(mkdir -p "$tree" && cd "$tree" && pwd)
 unpack
 has=$(version VERSION).$(version PATCHLEVEL).$(version SUBLEVEL)
+# Debian's archive has a new kernel's source some hours before its headers.
+packaged=$(dpkg-query -W -f '${Version}' "linux-headers-$release" 2>/dev/null) || packaged=
 [ "$has" = "$wanted" ] || die "$source is of $has and the headers of $release: the same version is needed;" \
-	"apt-get install $source brings the newest, and so do headers and the kernel itself"
+	"apt-get install $source${packaged:+=$packaged} brings it, and newer headers come with a newer kernel"
 rm "$tree/Makefile"
 while read -r patch; do
 	code_of "$(dirname "$series")/$patch" |
