@@ -447,17 +447,21 @@ static void tell_rest(struct wh_session *s, bool is_parked)
 	}
 }
 
-/* A range that the driver does not unmap stays where it is. */
+/*
+ * A range that the driver does not unmap stays where it is. What was away before is of no interest
+ * from now on: those that come back in vain leave as they were now.
+ */
 static void empty_all(struct wh_session *s)
 {
 	struct wh_paged *p = s->limits.paged;
 	struct wh_paged_range *r;
 
 	for (r = p->range; r < p->range + p->n; r++) {
+		r->was_away = false;
 		if (!r->goes || wh_paged_empty(p, r) != CUDA_SUCCESS)
 			continue;
 		r->away = true;
-		r->goes = r->was_away = false;
+		r->goes = false;
 		s->limits.account->device[r->device].paged += r->size;
 	}
 }
