@@ -171,16 +171,15 @@ void wh_board_init(struct wh_board *b)
 void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit)
 {
-	uint64_t wanted;
+	struct wh_device_limit all = *limit;
 
 	if (device >= WH_TENANT_DEVICES)
 		return;
-	/* That is no limit. */
-	wanted = l->device[device].wanted;
+	/* That is no limit, and workers read it at any time. */
+	all.wanted = l->device[device].wanted;
 	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	l->device[device] = *limit;
-	l->device[device].wanted = wanted;
+	l->device[device] = all;
 	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELEASE);
 }
 
