@@ -497,11 +497,12 @@ static bool suspend(struct job *j)
 }
 
 /*
- * One that cannot, or does not answer in time, stays as it is. A worker whose driver is locked
- * would never answer.
+ * One that cannot stays as it is. A worker whose driver is locked would never answer. Another one
+ * that does not answer may do so later, and move then.
  */
 static bool leave_further(struct job *j)
 {
+	bool good = true;
 	unsigned int i;
 
 	for (i = 0; i < j->n; i++) {
@@ -510,8 +511,9 @@ static bool leave_further(struct job *j)
 			give_order(j, i, WH_PAGE_OUT);
 	}
 	for (i = 0; i < j->n; i++)
-		await_order(j, i, true);
-	return true;
+		if (await_order(j, i, true) == WH_PAGING_BUSY)
+			good = failed(j, i, "it does not answer", CUDA_ERROR_NOT_READY);
+	return good;
 }
 
 static bool bring_all(struct job *j, bool there)

@@ -462,10 +462,23 @@ static bool has_patience(const struct wh_tenant *t, int64_t now)
 	return now - t->room.since_ms < (int64_t)wh_server.overcommit_ms + PATIENCE_MS;
 }
 
+/* The devices of the server's that it has left; all of its own, if its workers do not say. */
+static uint32_t left_by(const struct wh_tenant *t)
+{
+	uint32_t devices = 0;
+	unsigned int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (away_of(t, d, UINT64_MAX))
+			devices |= 1u << wh_device_place(t->file.limits, d);
+	devices &= own_devices(t);
+	return devices ? devices : own_devices(t);
+}
+
 /* Those on which it waits for room. */
 static uint32_t devices_of(const struct wh_tenant *t)
 {
-	return is_away(t) ? own_devices(t) : asked_for(t);
+	return is_away(t) ? left_by(t) : asked_for(t);
 }
 
 /* --- Before somebody leaves -------------------------------------------------------------- */
@@ -647,14 +660,19 @@ void wh_room_runs(struct wh_tenant *t, bool stuck)
 	t->room.further = 0;
 }
 
-/* A tenant has left its devices. All that wait for these ask the driver again. */
+/*
+ * A tenant has left its devices, or left them further. All that wait for these ask the driver
+ * again. Who takes more from one that waits itself gets no longer stay by that, so the wait has an
+ * end.
+ */
 static void left(struct wh_tenant *gone)
 {
 	uint32_t devices = own_devices(gone), asked;
+	bool gives_stays = !gone->room.further || !waits(gone);
 	int64_t now = wh_now_ms();
 	struct wh_tenant *t = NULL;
 
-	gone->room.parkings += !gone->room.further;
+	gone->room.parkings += gone->room.parked && !gone->room.further;
 	/* Its own calls that want room wait for its resumption from now on. */
 	answer(gone, UINT32_MAX, WH_ROOM_MADE);
 	while ((t = wh_tenant_next(t))) {
@@ -663,19 +681,29 @@ static void left(struct wh_tenant *gone)
 		asked = t->suspend.state == WH_RUNS ? asked_for(t) & devices : 0;
 		if (!asked)
 			continue;
-		stay(t, now);
+		if (gives_stays)
+			stay(t, now);
 		answer(t, asked, WH_ROOM_MADE);
 	}
 }
 
+void wh_room_goes_no_further(struct wh_tenant *t)
+{
+	t->room.further = MOST_FURTHER;
+	left(t);
+}
+
 void wh_room_settled(struct wh_tenant *t, enum wh_park_end end)
 {
-	if (!t->room.parked || t->suspend.state != WH_SUSPENDED)
+	if (t->suspend.state != WH_SUSPENDED)
 		return;
+	/* Also if the administrator has suspended it meanwhile: its memory is free all the same. */
 	if (end == WH_PARK_DONE) {
 		left(t);
 		return;
 	}
+	if (!t->room.parked)
+		return;
 	t->room.began_ms = 0;
 	t->room.tight = end == WH_PARK_FULL;
 	t->room.again_ms = wh_now_ms() + AGAIN_MS;

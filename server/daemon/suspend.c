@@ -266,6 +266,8 @@ static const char *now_is(const struct wh_tenant *t, const struct wh_checkpoint_
 {
 	bool moves = t->suspend.move.on && t->suspend.state == WH_RESUMING;
 
+	if (wh_suspend_goes_further(t))
+		return "; it stays suspended, and some of its memory on its devices";
 	if (moves && r->half)
 		return "; it could not be taken back: the tenant stays suspended half way, and `wormhole resume' brings it back";
 	if (moves)
@@ -284,7 +286,7 @@ static bool expected(const struct wh_tenant *t, const struct wh_checkpoint_resul
 static void failed(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 {
 	bool moves = t->suspend.move.on, resumes = t->suspend.state == WH_RESUMING;
-	bool quietly = expected(t, r);
+	bool quietly = expected(t, r), further = wh_suspend_goes_further(t);
 	char who[80] = "", why[800];
 	int i;
 
@@ -298,6 +300,8 @@ static void failed(struct wh_tenant *t, const struct wh_checkpoint_result *r)
 		wh_move_end(t);
 	become(t, r->stays ? WH_SUSPENDED : WH_RUNS);
 	settled(t, why, NULL, quietly);
+	if (further)
+		wh_room_goes_no_further(t);
 }
 
 bool wh_suspend_further(struct wh_tenant *t, char *err, size_t err_size)

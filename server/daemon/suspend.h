@@ -68,6 +68,11 @@ void wh_room_runs(struct wh_tenant *t, bool stuck);
 enum wh_park_end { WH_PARK_DONE, WH_PARK_FULL, WH_PARK_FAILED };
 /* A suspension or resumption is over: the device was full, or it failed for another reason. */
 void wh_room_settled(struct wh_tenant *t, enum wh_park_end end);
+/*
+ * More of it was to leave, and some worker has not answered: it is asked no more until it has run.
+ * What others have left is free.
+ */
+void wh_room_goes_no_further(struct wh_tenant *t);
 /* Could workers of a suspended tenant move more of its memory to the host? That is their word. */
 bool wh_room_has_rest(const struct wh_tenant *t, uint32_t devices);
 /* Says for all devices what the next order to leave is for (WH_WANTED_*; 0: all leaves). */

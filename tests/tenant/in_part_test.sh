@@ -44,7 +44,7 @@ end() {
 	fd=3
 }
 
-plan 21
+plan 28
 
 # 40 MiB of each: 16 are too much.
 begin
@@ -94,6 +94,48 @@ is it_comes_back_by_command "$(resume a)$(state a)" running
 end x
 "$wormhole" stop --force
 
+# What was away once and came back.
+begin
+for t in a b; do "$wormhole" tenant create "$t" --mem 44M; done
+"$wormhole" tenant create all --mem none
+start_paged x a fill=31 ready line check ready line check
+start_paged y all fill=19 ready
+finish_client y
+next x
+start_paged z b fill=31 ready
+gone=$(field a "t['suspended_memory']")
+next x
+is what_comes_back_in_vain_leaves_as_it_was "$(metric paged_bytes_total a 'direction="out"')" $((40 * M + gone))
+is and_has_its_values_then "$(said x)" "fill ok good good "
+end x z
+"$wormhole" stop --force
+
+# A parked worker that does not answer.
+begin
+for t in a b; do "$wormhole" tenant create "$t" --mem 44M; done
+"$wormhole" tenant create c --mem 12M
+start_paged x a fill=31 ready line check
+start_paged y b fill=31 ready line check
+halt "$(worker a)"
+start z --tenant c -- ready line alloc=$((10 * M)) copy=65536
+m=$(monitor)
+: >"$tmp/tried"
+# tried notes the process that asks a parked tenant's workers.
+tried() { pgrep -P "$m" -f -- '--checkpoint further' >>"$tmp/tried"; }
+go z
+await eval 'tried; [ "$(said z)" = "ok ok " ]'
+is a_worker_that_does_not_answer_is_asked_once "$(sort -u "$tmp/tried" | wc -l) $(state b)" "1 parked"
+out=$(suspend a)
+like the_administrator_is_told "$? $out" "^1 .*tenant a is not suspended: worker .* does not answer.*; it stays suspended, and some of its memory on"
+kill -CONT "$(worker a)"
+next y
+end y z
+is what_it_has_comes_back_later "$(resume a)$(state a)" running
+next x
+is to_the_values_that_it_had "$(said x)$(said y)" "fill ok good fill ok good "
+end x
+"$wormhole" stop --force
+
 # Who has no quota may want all, also if it is refused only 4 MiB.
 begin
 "$wormhole" tenant create a --mem 44M
@@ -132,5 +174,19 @@ ok a_worker_may_end_while_its_memory_is_away_in_part await is_state b running
 next x
 is which_the_others_do_not_notice "$(said x) $(states a)" "fill ok good good good  running "
 end x y z
+"$wormhole" stop --force
+
+# Two devices. The first tenant may use both, and has left one of them.
+export WORMHOLE_SOFTGPU_MEM=64M,64M
+begin
+"$wormhole" tenant create a --mem 44M
+"$wormhole" tenant create other --mem 44M --devices 1
+"$wormhole" tenant create c --mem 44M --devices 0
+start o --tenant other -- alloc=$((4 * M))
+start_paged x a fill=31 ready line check
+start_paged y c fill=31 ready
+next x
+is nobody_leaves_a_device_that_it_does_not_want "$(metric parkings_total c) $(metric parkings_total other)" "1 0"
+end x y o
 "$wormhole" stop --force
 finish
