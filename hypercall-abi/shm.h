@@ -161,7 +161,6 @@ static inline uint8_t *wh_shm_long(const struct wh_shm_ring *r, uint32_t place)
 
 /* How long each side polls before it sleeps, see shm_wait.h. */
 #define WH_SHM_CLIENT_NS	10000000	/* during a call */
-#define WH_SHM_HELD_NS		200000		/* during a call, between looks at `held` */
 #define WH_SHM_WORKER_NS	1000000		/* between two calls */
 
 /*

@@ -29,6 +29,7 @@
 #define WH_SHM_DECAY	64	/* a yield that was short takes off this part */
 #define WH_SHM_IN_VAIN	2	/* yields to the other side on this CPU before a sleep */
 #define WH_SHM_MOVE	32	/* one of so many waits on the other side's CPU sleeps */
+#define WH_SHM_HELD_NS	200000	/* it polls for so long at most for what is held back */
 
 struct wh_shm_spin {
 	unsigned int shy;	/* number of waits left that do not spin long */
@@ -36,6 +37,7 @@ struct wh_shm_spin {
 	unsigned int shared;	/* number of waits on the other side's CPU */
 	uint32_t *mine;		/* words of the slot; NULL: nothing is said, which 0 means, too */
 	const uint32_t *theirs;
+	const uint32_t *held;	/* not 0 while the other side holds the answer back; or NULL */
 };
 
 static inline uint64_t wh_shm_now(void)
@@ -110,9 +112,15 @@ static inline bool wh_shm_hand_over(struct wh_shm_spin *s, const uint32_t *word,
 	return false;
 }
 
+static inline bool wh_shm_goes_on(const struct wh_shm_spin *s, uint64_t ns, uint64_t limit_ns)
+{
+	return ns < limit_ns && (ns < WH_SHM_HELD_NS || !s->held ||
+				 !__atomic_load_n(s->held, __ATOMIC_RELAXED));
+}
+
 /*
- * Polls the word. Returns false if it did not change within limit_ns, or if others need the
- * CPU: then sleep.
+ * Polls the word. Returns false if it did not change within limit_ns, if it is held back, or if
+ * others need the CPU: then sleep.
  */
 static inline bool wh_shm_spin(struct wh_shm_spin *s, const uint32_t *word, uint32_t value,
 			       bool equal, uint64_t limit_ns)
@@ -138,7 +146,7 @@ static inline bool wh_shm_spin(struct wh_shm_spin *s, const uint32_t *word, uint
 	do {
 		if (wh_shm_look(word, value, equal, WH_SHM_ROUND))
 			return true;
-	} while (wh_shm_yield(s) && wh_shm_now() - start < limit_ns);
+	} while (wh_shm_yield(s) && wh_shm_goes_on(s, wh_shm_now() - start, limit_ns));
 	return wh_shm_look(word, value, equal, 1);
 }
 

@@ -85,25 +85,6 @@ static bool reached(struct lane *n, uint32_t call)
 	return (int32_t)(n->done - call) >= 0;
 }
 
-/*
- * Polls for a while. False: it is time to sleep. What waits in a deep ring may be held back for
- * long, and the worker says so.
- */
-static bool look_long(struct lane *n)
-{
-	struct wh_slot *s = n->slot;
-	uint64_t spent;
-
-	if (!n->is_deep)
-		return wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS);
-	for (spent = 0; spent < WH_SHM_CLIENT_NS; spent += WH_SHM_HELD_NS)
-		if (wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_HELD_NS))
-			return true;
-		else if (__atomic_load_n(&s->held, __ATOMIC_RELAXED))
-			break;
-	return false;
-}
-
 /* patient: the answer is known to take long. */
 static int await_so(struct lane *n, uint32_t call, bool patient)
 {
@@ -111,7 +92,8 @@ static int await_so(struct lane *n, uint32_t call, bool patient)
 	int rc = 0;
 
 	while (!reached(n, call))
-		if (patient || !look_long(n))
+		if (patient ||
+		    !wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS))
 			goto sleep;
 	return 0;
 sleep:
@@ -177,11 +159,15 @@ static void send_call(struct lane *n, uint32_t call)
 		lanes.ops->wake(number_of(n), &s->request);
 }
 
-/* No call is under way. The worker reads the word after the number of the next one. */
+/*
+ * No call is under way. The worker reads the word after the number of the next one. What waits in a
+ * deep ring may be held back for long, and the worker says so.
+ */
 static void change_ring(struct lane *n, bool deep)
 {
 	n->is_deep = deep;
 	n->ring = deep ? n->deep : n->small;
+	n->spin.held = deep ? &n->slot->held : NULL;
 	__atomic_store_n(&n->slot->deep, deep, __ATOMIC_RELAXED);
 }
 
@@ -324,6 +310,7 @@ int wh_lanes_abandon(struct wh_link *l, uint32_t slot)
 	uint32_t sent = __atomic_load_n(&n->slot->request, __ATOMIC_ACQUIRE);
 
 	(void)l;
+	change_ring(n, n->is_deep);	/* it may have been left in the middle of that */
 	if (sent != n->calls) {	/* left before it was sent */
 		n->calls = sent;
 		return 0;

@@ -13,7 +13,7 @@ static unsigned int looks, yields;
 static int here = 3;
 static uint32_t word;
 static bool comes_when_we_yield, others_run;
-static uint64_t clock_ns;
+static uint64_t clock_ns, yield_ns;
 
 static void look(void)
 {
@@ -25,8 +25,7 @@ static int yield(void)
 	yields++;
 	if (comes_when_we_yield)
 		word = 1;
-	if (others_run)
-		clock_ns += 3000000;
+	clock_ns += others_run ? 3000000 : yield_ns;
 	return 0;
 }
 
@@ -97,11 +96,37 @@ static void test_others(void)
 	comes_when_we_yield = true;
 }
 
+/* Returns how long it polls for a word that does not come, while the other side holds it back. */
+static uint64_t polls_ns(uint32_t held)
+{
+	uint64_t before = clock_ns;
+
+	begin(5);
+	spin.held = &held;
+	waits();
+	return clock_ns - before;
+}
+
+static void test_held(void)
+{
+	comes_when_we_yield = false;
+	yield_ns = 1000;
+	ok(polls_ns(0) >= 1000000000, "what_is_not_held_back_is_looked_for_long");
+	ok_eq(polls_ns(1), WH_SHM_HELD_NS, "what_is_held_back_is_not");
+	begin(5);
+	spin.held = &word;
+	others_run = true;
+	waits();
+	ok_eq(yields_of(WH_SHM_SHY), 0, "and_who_has_lost_the_cpu_does_not_look_longer_for_that");
+	others_run = false;
+	yield_ns = 0;
+}
+
 int main(void)
 {
 	unsigned int i, slept = 0;
 
-	tap_plan(11);
+	tap_plan(14);
 	comes_when_we_yield = true;
 
 	begin(4);
@@ -129,5 +154,6 @@ int main(void)
 		;
 	ok(i == 10 * WH_SHM_MOVE && !yields && !looks, "what_is_there_already_is_not_waited_for");
 	test_others();
+	test_held();
 	return tap_exit();
 }
