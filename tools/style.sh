@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes the checks of `make style` besides the compiler's warnings: licence lines, long and
-# ragged lines, long files, the syntax of scripts, includes that go up, and documents that
+# ragged lines, long files, the syntax of scripts, includes that go up or round, and documents that
 # say what is missing. It prints one line per find.
 set -u
 
@@ -109,10 +109,13 @@ others_of() { # HOUSE ROOM...
 report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures checkpoint daemon=vm
 	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt=solver=sparse=dnn
 	includes_up client-stubs transport cuda cusparse "$(others_of client-stubs transport cuda cusparse)")"
+# Who reads one file of a circle has to read all of it. Patches are in their own tree.
+report "a circle of includes" "$(sources '*.c' '*.h' ':!kvm-patches' | /usr/bin/python3 tools/circles.py 3)"
 # A connection of the client's knows nothing of the stubs that are made of it.
 report "a connection that knows what lies above" "$(
-	git grep -nE 'include "(stubs|callback|own)\.h"' -- 'client-stubs/cuda/client.[ch]' 'client-stubs/cuda/lock.[ch]' \
-		'client-stubs/cuda/slots.[ch]' 'client-stubs/cuda/order.[ch]' client-stubs/cuda/quick.h client-stubs/cuda/library.h)"
+	git grep -nE 'include "(stubs|callback|own)\.h"' -- client-stubs/cuda/client.h client-stubs/cuda/call.c client-stubs/cuda/process.c \
+		'client-stubs/cuda/lock.[ch]' 'client-stubs/cuda/slots.[ch]' 'client-stubs/cuda/order.[ch]' \
+		client-stubs/cuda/quick.h client-stubs/cuda/library.h)"
 # Files that both ends read are in hypercall-abi/ and cuda-api/. No compiler gets the other
 # end's folder.
 report "sees the other end of a window" "$(

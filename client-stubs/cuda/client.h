@@ -140,6 +140,11 @@ CUresult wh_run(struct wh_call *c, size_t fixed);
 CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status);
 /* The same for any handler. CUDA_SUCCESS means that a response came, whatever it says. */
 CUresult wh_run_on(struct wh_call *c, uint32_t handler);
+/*
+ * The caller has taken a slot with a call that nobody waits for any more. Returns whether the slot
+ * is usable now.
+ */
+bool wh_drop_abandoned(uint32_t slot);
 
 /* profile.c: does somebody watch the program's calls? Each export looks at it. */
 extern WH_HIDDEN bool wh_watched;
@@ -156,7 +161,7 @@ void wh_profile_ended(void);
 
 /* --- Hooks of the files above --------------------------------------------------------- */
 
-/* The hooks that client.c calls on the way of a call; hooks.c says which file serves each. */
+/* The hooks that call.c calls on the way of a call; hooks.c says which file serves each. */
 struct wh_hooks {
 	/* Called before a call begins, if there are mirrors of managed variables. */
 	CUresult (*before)(uint32_t call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fast path of a call, which makes no function call. It serves nearly every call, and looks
- * once at each thing that could need another way. If it finds one, client.c goes on, which
+ * once at each thing that could need another way. If it finds one, call.c goes on, which
  * knows all cases; nothing is decided here. It is a part of wh_begin() for all calls. Stubs
  * that are worth the space also have it inline: there the call's number is a constant, and most
  * checks are gone.

@@ -54,7 +54,7 @@ void wh_rest_reached(struct wh_rest_mark m, uint64_t stream, bool waited)
 	};
 }
 
-/* Without a slot: the end of the process takes the transport away beside this (client.c). */
+/* Without a slot: the end of the process takes the transport away beside this (process.c). */
 static bool posts(void)
 {
 	const struct wh_transport *t = __atomic_load_n(&wh_client.link.t, __ATOMIC_ACQUIRE);

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
+#include "daemon/keep.h"
 #include "daemon/monitor.h"
 #include "daemon/server.h"
 

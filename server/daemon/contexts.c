@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 
 #define MIB		(1ull << 20)
 #define LEAST_KNOWN	(64 * MIB)	/* no driver's context is smaller (docs/limits.md) */

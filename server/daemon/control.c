@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "daemon/front.h"
 #include "daemon/handover.h"
+#include "daemon/keep.h"
 #include "daemon/monitor.h"
 #include "daemon/request.h"
 #include "daemon/server.h"

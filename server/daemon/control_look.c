@@ -6,7 +6,9 @@
 #include <cjson/cJSON.h>
 #include <unistd.h>
 
-#include "daemon/tenants.h"
+#include "daemon/keep.h"
+#include "daemon/suspend.h"
+#include "daemon/tenant.h"
 #include "wormhole_abi.h"
 
 cJSON *wh_say_tenants(cJSON *out)

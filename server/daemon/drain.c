@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 
 static bool draining, ending;
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "figures/figures.h"
 #include "tenant/clock.h"
 

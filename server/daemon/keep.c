@@ -19,7 +19,7 @@
 
 #include "daemon/handover.h"
 #include "daemon/server.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "tenant/conf.h"
 #include "tenant/control.h"
 #include "tenant/text.h"

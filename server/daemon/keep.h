@@ -13,13 +13,6 @@
 struct wh_tenant;
 struct wh_tenant_limits;
 
-/* What says of a tenant that it is there again after a restart. */
-enum wh_kept {
-	WH_KEPT_NOT,	/* nothing: it ends with the server, or before */
-	WH_KEPT_STATE,	/* a file of the server's own, which follows `limit' and `delete' */
-	WH_KEPT_FILE,	/* a file of the administrator's, which only he changes */
-};
-
 /*
  * Makes the tenants of the administrator's folder and those that the server has kept. What is
  * wrong with one of them is said, and the others are made. False with one line in err: a folder is

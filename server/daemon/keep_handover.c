@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "daemon/handover.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "tenant/conf.h"
 
 void wh_keep_hand_over(cJSON *o, const struct wh_tenant *t)

@@ -35,7 +35,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "tenant/send.h"
 #include "shm.h"
 

@@ -25,6 +25,7 @@
 #include "daemon/front.h"
 #include "daemon/handover.h"
 #include "daemon/isolation.h"
+#include "daemon/keep.h"
 #include "daemon/lend.h"
 #include "daemon/monitor.h"
 #include "daemon/parts.h"

@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #include "daemon/handover.h"
+#include "daemon/keep.h"
 #include "daemon/monitor.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 
 /* --- What is refused --------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
+#include "daemon/keep.h"
 #include "daemon/server.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef WORMHOLE_DAEMON_PARTS_H
 #define WORMHOLE_DAEMON_PARTS_H
 
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 
 /* Call this once, before there is a tenant. False with one line in err. */
 bool wh_parts_start(char *err, size_t err_size);

@@ -31,7 +31,7 @@
 #include "daemon/handover.h"
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "tenant/clock.h"
 #include "tenant/control.h"
 

@@ -16,7 +16,6 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#include "daemon/keep.h"
 #include "daemon/worker.h"
 #include "tenant/file.h"
 #include "tenant/plan.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "daemon/server.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "tenant/control.h"
 #include "tenant/clock.h"
 #include "tenant/text.h"

@@ -3,7 +3,7 @@
  * Starts of workers: a client of a tenant gets a process of its own, or is told why there is none.
  */
 #define _GNU_SOURCE
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/lend.h"
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
+#include "daemon/suspend.h"
 #include "shm.h"
 #include "wormhole_abi.h"
 

@@ -18,10 +18,11 @@
 #include <unistd.h>
 
 #include "daemon/handover.h"
+#include "daemon/keep.h"
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
 #include "daemon/request.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "tenant/control.h"
 
 static enum wh_suspension shown(const struct wh_tenant *t)

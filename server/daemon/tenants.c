@@ -19,6 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/keep.h"
+#include "daemon/lend.h"
+#include "daemon/suspend.h"
 #include "tenant/control.h"
 #include "tenant/plan.h"
 #include "tenant/seats.h"
@@ -27,7 +30,7 @@
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
 #include "daemon/worker.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;

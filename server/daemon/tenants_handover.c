@@ -5,15 +5,17 @@
  */
 #define _GNU_SOURCE
 #include "daemon/handover.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/keep.h"
 #include "daemon/monitor.h"
 #include "daemon/parts.h"
+#include "daemon/suspend.h"
 
 /* --- What is left ----------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
-#include "daemon/tenants.h"
+#include "daemon/tenant.h"
 #include "tenant/clock.h"
 
 static uint64_t ns_of(const struct timeval *t)

@@ -8,7 +8,7 @@
 
 #include "state/state.h"
 
-/* limits.c: for every session, with a tenant or without. */
+/* join.c: for every session, with a tenant or without. */
 bool wh_limits_init(struct wh_session *s);
 void wh_limits_free(struct wh_session *s);
 void wh_limits_reread(struct wh_session *s);

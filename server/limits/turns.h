@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns on a device (turns.c), for bucket.c; also what limits.c maps for them. */
+/* Turns on a device (turns.c), for bucket.c; also what join.c maps for them. */
 #ifndef WORMHOLE_TURNS_H
 #define WORMHOLE_TURNS_H
 
@@ -28,7 +28,7 @@ struct wh_turns {
 	struct wh_turn_peer peer[WH_SEATS];
 };
 
-/* limits.c: maps the seat's page of a tenant, NULL when there is none; and unmaps it. */
+/* join.c: maps the seat's page of a tenant, NULL when there is none; and unmaps it. */
 const struct wh_seat *wh_turn_map(struct wh_turns *v, uint64_t tenant_id);
 void wh_turn_unmap(const struct wh_seat *page);
 

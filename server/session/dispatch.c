@@ -6,6 +6,8 @@
  * callers.h's. A long request to a library, which no message area can hold, is copied from the data
  * area instead.
  */
+#include "session/dispatch.h"
+
 #include "limits/paged.h"
 #include "session/library.h"
 #include "session/output.h"

@@ -14,7 +14,6 @@
 #include "limits/limits.h"
 #include "session/callers.h"
 #include "session/reach.h"
-#include "session/session.h"
 #include "state/state.h"
 
 /* hostblock.c: pinned memory besides the data area. */

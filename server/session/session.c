@@ -8,6 +8,7 @@
 #include "session/handler.h"
 #include "session/held.h"
 #include "session/image.h"
+#include "session/session.h"
 #include "tenant/clock.h"
 
 #include <stdio.h>

@@ -51,7 +51,7 @@ struct wh_limits {
 };
 
 /*
- * Takes a lock of the usage file (limits.c). False: a worker of the tenant has kept it for seconds,
+ * Takes a lock of the usage file (join.c). False: a worker of the tenant has kept it for seconds,
  * or the memory holds no lock any more.
  */
 bool wh_usage_lock(uint64_t *lock);

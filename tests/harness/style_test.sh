@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The test promises that tools/style.sh finds nothing, but for lines of the files named here,
 # whose number only goes down. It also promises that the script finds a document that says what is
-# missing, an include that goes up, and a header with code that one file includes.
+# missing, an include that goes up, a circle of four files, and a header with code that one file
+# includes.
 : "${WH_TOP:=@TOP@}"
 . "$WH_TOP/tests/tap.sh"
 known='^style: more than 100 columns: (softgpu/driver/(texobj|vmm)\.c|tests/limits/(share|softgpu)_test\.c):'
@@ -35,6 +36,24 @@ include() {
 	"$tmp/tools/style.sh" 2>/dev/null | sed -n 's/^style: \(.*\): [a-z/-]*\.c:2: *#include .*/\1/p'
 }
 
+# circle FILE... prints what the script says of a tree in which each header includes the next one,
+# and the last one the first.
+circle() {
+	rm -rf "$tmp"/.git "$tmp"/*
+	mkdir -p "$tmp/tools" "$tmp/host"
+	cp "$WH_TOP/tools/style.sh" "$WH_TOP/tools/circles.py" "$tmp/tools/"
+	for last in "$@"; do :; done
+	for name in "$@"; do
+		printf '/* SPDX-License-Identifier: Apache-2.0 */\n#include "%s.h"\n' "$last" >"$tmp/host/$name.h"
+		last=$name
+	done
+	# A source belongs to its header.
+	printf '// SPDX-License-Identifier: Apache-2.0\n#include "%s.h"\n' "$1" >"$tmp/host/$1.c"
+	git -C "$tmp" init -q
+	git -C "$tmp" add .
+	"$tmp/tools/style.sh" 2>/dev/null | sed -n 's/^style: a circle of includes: //p'
+}
+
 # header INCLUDERS prints what the script says of a tree in which so many files include a header
 # with a long function.
 header() {
@@ -51,7 +70,7 @@ header() {
 	"$tmp/tools/style.sh" 2>/dev/null | sed -n 's/^style: a header with code that one file includes: //p'
 }
 
-plan 11
+plan 13
 is sources_keep_the_style "$("$WH_TOP/tools/style.sh" | grep -vE "$known|^style: [0-9]+ finds$")" ""
 is heading_of_what_is_missing_is_found "$(claim '## Not built yet')" \
 	"docs/status.md alone does: docs/x.md:4:## Not built yet"
@@ -65,6 +84,8 @@ is server_that_a_client_library_includes_is_found "$(include client-stubs/cuda/x
 	"sees the other end of a window"
 is client_library_that_the_server_includes_is_found "$(include server/daemon/x.c cuda/client.h)" \
 	"sees the other end of a window"
+is circle_of_four_files_is_found "$(circle a b c d)" "4 files: host/a host/b host/c host/d"
+is circle_of_three_files_is_none "$(circle a b c)" ""
 is header_with_code_for_one_file_is_found "$(header 1)" "host/x.h, by host/1.c"
 is header_with_code_for_two_files_is_none "$(header 2)" ""
 finish

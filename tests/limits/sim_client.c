@@ -35,7 +35,7 @@ static bool watching;
 
 #define RESTART_NS	100e6	/* from the end of a process until its next one launches */
 
-/* This replaces limits.c, without the files. */
+/* This replaces join.c, without the files. */
 void wh_limits_reread(struct wh_session *s)
 {
 	struct wh_limits *l = &s->limits;

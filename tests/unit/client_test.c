@@ -419,7 +419,7 @@ static void test_lost(void)
 
 /* --- The end ------------------------------------------------------------------------------ */
 
-static int report;	/* pipe: what was found after the destructors of client.c */
+static int report;	/* pipe: what was found after the destructor of process.c */
 
 /* Destructors of lower priority numbers run later; 0 to 100 are the implementation's. */
 static void late(void)

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tenant as its owner sees it. tenants.c writes the fields; a comment names other writers. */
-#ifndef WORMHOLE_TENANTS_H
-#define WORMHOLE_TENANTS_H
+#ifndef WORMHOLE_DAEMON_TENANT_H
+#define WORMHOLE_DAEMON_TENANT_H
 
 #include "daemon/isolation.h"
-#include "daemon/keep.h"
-#include "daemon/lend.h"
 #include "daemon/server.h"
-#include "daemon/suspend.h"
 #include "figures/figures.h"
 #include "tenant/seats.h"
+
+/* What says of a tenant that it is there again after a restart. */
+enum wh_kept {
+	WH_KEPT_NOT,	/* nothing: it ends with the server, or before */
+	WH_KEPT_STATE,	/* a file of the server's own, which follows `limit' and `delete' */
+	WH_KEPT_FILE,	/* a file of the administrator's, which only he changes */
+};
 
 struct tenant_worker {
 	pid_t pid;		/* 0: no worker lives */
