@@ -8,6 +8,7 @@
 
 #include "../lib/library_requests.h"
 #include "requests.h"
+#include "session/dispatch.h"
 #include "shm.h"
 
 #define DEVICE_BYTES	65536u

@@ -9,6 +9,7 @@
 
 #include "tap.h"
 #include "session/handler.h"
+#include "session/session.h"
 
 #define PART_SIZE	(4UL << 20)
 
