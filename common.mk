@@ -27,7 +27,9 @@ cuda_lib = $(if $(wildcard $(CUDA_INC)/../lib64/lib$1.so $(CUDA_INC)/../lib/lib$
 # For code that reads wire_cupti.h.
 PLAIN := -I$(TOP)/cuda-api/plain
 
-WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \
+# A function that nobody declares would be called with other arguments than it has.
+WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror=implicit-function-declaration -Werror=int-conversion \
+	     -fno-strict-aliasing -MMD -MP \
 	     -I$(TOP)/hypercall-abi -I$(O)/gen $(if $(WERROR),-Werror)
 
 # Generated code is large, and nobody looks at its variables in a debugger: this takes a quarter less time.

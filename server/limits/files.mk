@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The archive liblimits.a, one area a line.
-LIMITS := join host
+LIMITS := join usage_lock host
 LIMITS += memory blocks overhead pool sizes figure
 LIMITS += bucket guarantee turns gpu_time under_way awaited hold
 LIMITS += sms sm_split

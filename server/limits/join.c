@@ -14,13 +14,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The limits of sessions without a tenant: they always say "no limit". */
@@ -152,33 +150,6 @@ static bool good_head(const void *head, uint64_t magic, size_t size)
 	const struct wh_seat *h = head;
 
 	return h->magic == magic && h->version == WH_TENANT_VERSION && h->size == size;
-}
-
-#define PATIENCE_S	5
-
-/*
- * A worker killed with the lock leaves it to the next one (the mutex is robust). A worker that is
- * stopped or hostile may keep the lock: then calls that need it fail, and nobody hangs.
- */
-bool wh_usage_lock(uint64_t *lock)
-{
-	pthread_mutex_t *m = (pthread_mutex_t *)lock;
-	int rc = pthread_mutex_trylock(m);
-	struct timespec until;
-
-	if (rc == EBUSY) {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += PATIENCE_S;
-		rc = pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &until);
-	}
-	if (rc == EOWNERDEAD)
-		rc = pthread_mutex_consistent(m);
-	return !rc;
-}
-
-void wh_usage_unlock(uint64_t *lock)
-{
-	pthread_mutex_unlock((pthread_mutex_t *)lock);
 }
 
 static int take_account(struct wh_limits *l, int account, char *err, size_t err_size)

@@ -51,8 +51,8 @@ struct wh_limits {
 };
 
 /*
- * Takes a lock of the usage file (join.c). False: a worker of the tenant has kept it for seconds,
- * or the memory holds no lock any more.
+ * Takes a lock of the usage file (limits/usage_lock.c). False: a worker of the tenant has kept it
+ * for seconds, or the memory holds no lock any more.
  */
 bool wh_usage_lock(uint64_t *lock);
 void wh_usage_unlock(uint64_t *lock);
