@@ -459,6 +459,9 @@ CUresult cuGraphNodeSetParams(CUgraphNode handle, CUgraphNodeParams *p)
 
 /* ---- attributes of kernel nodes ---- */
 
+/* Programs that were built before CUDA 11.8 have room for this much. All members fit in there. */
+#define ATTRIBUTE_BYTES	32
+
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle,
 				       CUkernelNodeAttrID which,
 				       CUkernelNodeAttrValue *value)
@@ -471,9 +474,9 @@ CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle,
 	if ((unsigned int)which >= CU_LAUNCH_ATTRIBUTE_MAX)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	if (n->kernel.attr)
-		*value = n->kernel.attr[which];
+		memcpy(value, &n->kernel.attr[which], ATTRIBUTE_BYTES);
 	else
-		memset(value, 0, sizeof(*value));
+		memset(value, 0, ATTRIBUTE_BYTES);
 	if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 		value->cooperative = n->kernel.launch.cooperative;
 	if (which == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {

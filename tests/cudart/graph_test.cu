@@ -464,14 +464,36 @@ static void test_conditional(cudaStream_t s)
 	NEED(cudaGraphDestroy(g));
 }
 
+/* Until CUDA 11.7 the value of an attribute had 32 bytes. */
+static void test_old_attribute()
+{
+	struct alignas(8) { unsigned char value[32], after[32]; } room;
+	int k = 3, v = 1, same = 0;
+	void *args[] = { &dev, &k, &v };
+	cudaKernelNodeParams p = kernel(args);
+	cudaGraphNode_t n;
+	cudaGraph_t g;
+
+	memset(&room, 0x5a, sizeof(room));
+	NEED(cudaGraphCreate(&g, 0));
+	NEED(cudaGraphAddKernelNode(&n, g, NULL, 0, &p));
+	NEED(cudaGraphKernelNodeGetAttribute(n, cudaLaunchAttributeCooperative,
+					     (cudaLaunchAttributeValue *)&room));
+	for (unsigned char c : room.after)
+		same += c == 0x5a;
+	ok(!*(int *)room.value && same == 32, "an_attribute_fits_where_a_program_of_cuda_11_7_has_room");
+	NEED(cudaGraphDestroy(g));
+}
+
 int main()
 {
 	cudaStream_t s;
 
-	tap_plan(34);
+	tap_plan(35);
 	NEED(cudaStreamCreate(&s));
 	NEED(cudaMalloc(&dev, sizeof(in)));
 	test_by_hand(s);
+	test_old_attribute();
 	test_capture(s);
 	test_tiny_copy(s);
 	test_big_copies(s);
