@@ -27,6 +27,7 @@ import hostwork
 import kept
 import names
 import opaque
+import short
 import told
 import watched
 from gen_common import (append_ids, bad_handle, checked_in, fields_in, fnv64, in_order, lead, library_launch,
@@ -99,11 +100,6 @@ def block(head, lines):
     return [head + (' {' if len(lines) > 1 else '')] + ['\t' + x for x in lines] + (['}'] if len(lines) > 1 else [])
 
 
-# Before CUDA 11.8 these unions had 32 bytes, and programs of that time have no more room for an answer. All members
-# that there are fit in there.
-SHORT = {'CUstreamAttrValue': 32, 'CUkernelNodeAttrValue': 32}
-
-
 def client_pack(d, call, a):
     """Returns statements that put one parameter into the request."""
     n, bit = a.name, f'1u << {a.index}'
@@ -135,11 +131,8 @@ def client_pack(d, call, a):
     if a.kind in ('in', 'inout') and not a.array:
         cast = '(uint64_t)' if d.handle_name(a.object) or d.is_value(a.object) else ''
         fix = devices.locations(d, a.object, 'real', f'&q->{n}', 1)
-        if a.object.bare in SHORT:
-            size = SHORT[a.object.bare]
-            return [f'memset(&q->{n}, 0, sizeof(q->{n}));'] + null + ['else', f'\tmemcpy(&q->{n}, {n}, {size});']
         if not fix:
-            return null + ['else', f'\tq->{n} = {cast}*{n};']
+            return short.pack(a, null) or null + ['else', f'\tq->{n} = {cast}*{n};']
         return [null[0] + ' {', null[1]] + block('} else', [f'q->{n} = {cast}*{n};'] + fix)
     if a.kind in ('in', 'inout'):
         put = f'wh_request_put(&c, {n}, {n}_count, {object_size(a)})'
@@ -165,9 +158,8 @@ def client_unpack(d, call, a):
             cast = f'({a.object.bare})'
         if a.object.bare == 'CUdevice':
             return [f'if ({n})', f'\tres = wh_device_shown({n}, r->{n});']
-        if a.object.bare in SHORT:
-            return [f'if ({n})', f'\tmemcpy({n}, &r->{n}, {SHORT[a.object.bare]});']
-        return block(f'if ({n})', [f'*{n} = {cast}r->{n};'] + devices.locations(d, a.object, 'shown', n, 1))
+        fix = devices.locations(d, a.object, 'shown', n, 1)
+        return short.unpack(a) or block(f'if ({n})', [f'*{n} = {cast}r->{n};'] + fix)
     if a.kind in ('out', 'inout'):
         # If the answer is no success (the array was too short), numbers come, but no arrays.
         done = f' && res == {d.profile.success}' if d.profile.answers else ''
