@@ -59,10 +59,11 @@ static bool take_argument(const char *a)
 	return !why;
 }
 
+/* Takes every argument that is right, also if another one is wrong; -1: one was. */
 static int configure(int argc, char **argv)
 {
 	const char *node = getenv("SLURMD_NODENAME");
-	int i;
+	int i, rc = 0;
 
 	if (spank_context() == S_CTX_SLURMD)
 		ws_node_of_daemon(config.node);
@@ -72,8 +73,8 @@ static int configure(int argc, char **argv)
 	strcpy(config.dir, "/run/wormhole");
 	for (i = 0; i < argc; i++)
 		if (!take_argument(argv[i]))
-			return -1;
-	return 0;
+			rc = -1;
+	return rc;
 }
 
 static int refuse(uint32_t job, const char *err)
@@ -216,7 +217,9 @@ int slurm_spank_job_epilog(spank_t sp, int argc, char **argv)
 	uint32_t job;
 	bool done;
 
-	if (configure(argc, argv) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS)
+	/* The tenant goes whatever else is wrong there, since no later epilog would remove it. */
+	configure(argc, argv);
+	if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS)
 		return -1;
 	done = ws_job_end(&config, job, err);
 	ws_in_background(bring_figures);

@@ -6,7 +6,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 38
+plan 39
 # A step that contains a job's other processes comes before those of the job.
 prolog=PrologFlags=Contain
 
@@ -115,9 +115,10 @@ wait $allocation
 sed -i 's/ priority=high$/ priority=low/' "$tmp/plugstack.conf"
 d=$(submit -w n2 --gpu-mem=64M)
 has_class n2 "$d" low a_cluster_of_low_jobs_makes_them_low
-scancel "$d"
 sed -i 's/ priority=low$/ priority=1/' "$tmp/plugstack.conf"
 like what_is_no_class_in_the_configuration_is_named "$(as_user srun --gpu-mem=64M true 2>&1)" "'priority=1': '1' is neither low"
+scancel "$d"
+ok a_job_that_ends_then_leaves_no_tenant await sh -c '! [ -e "$1" ]' - "$tmp/d.n2/tenants/slurm-$d.limits"
 sed -i 's/ priority=1$//' "$tmp/plugstack.conf"
 
 d=$(submit -p urgent -w n1 --gpu-mem=400M --gpu-sm=90)
