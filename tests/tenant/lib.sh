@@ -18,6 +18,14 @@ monitor() { sed -n 's/^PPid:[^0-9]*//p' "/proc/$(server)/status"; }
 # files_of PID prints what a process has open. Figures of the kernel's are open for the moment of a
 # look at them, and not counted.
 files_of() { readlink "/proc/$1/fd/"* | sed '/^\/proc\/\|^\/sys\//d; s/[0-9]\{2,\}/N/g' | sort | uniq -c; }
+# settled N waits until the server has closed the connections of commands that have ended. N of them stay, one for
+# each `wormhole run' with limits.
+connections() {
+	readlink "/proc/$(server)/fd/"* | sed -n 's/^socket:\[\(.*\)\]$/ \1 /p' >"$tmp/sockets"
+	grep ' 03 .*/control\.sock$' /proc/net/unix | grep -cFf "$tmp/sockets"
+}
+has_connections() { [ "$(connections)" = "$1" ]; }
+settled() { await has_connections "$1"; }
 kill_server() {
 	pid_of_server=$(server)
 	kill -KILL "$(monitor)" && await gone "$pid_of_server"
