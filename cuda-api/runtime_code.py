@@ -5,7 +5,7 @@
     runtime_code.py BUILD=LIBCUDART_STATIC... > runtime_code.txt     from NVIDIA's libraries
     runtime_code.py --source runtime_code.txt > gen_cudart_code.c     for the preload library
 
-The libraries come from tools/get-runtimes.sh. Those of 11.8 and 12.4 are from Debian's packages
+The libraries come from tools/get-runtimes.sh. Those of 11.2, 11.8 and 12.4 are from Debian's packages
 nvidia-cuda-dev, that of 12.0 is from Ubuntu 24.04's. Of each public function the table has the
 size, where the linker fills something in, a hash of all other bytes, and where it begins in the
 runtime.
@@ -29,7 +29,7 @@ HEAD = '''\
 RUN = 6          # CODE_RUN of the preload library
 # What the linker may change: the 4 bytes of an address, and for a load from the GOT also the 3
 # bytes of the instruction before it.
-CHANGES = {2: 0, 4: 0, 42: 3}
+CHANGES = {2: 0, 4: 0, 9: 3, 42: 3}
 
 
 def fnv(data):
@@ -173,13 +173,13 @@ def source(path):
     table = []
     for i, (builds, lines) in enumerate(groups):
         at, version = 0, '.'.join(builds[-1].split('.')[:2])
-        export = exports.get(int(version.split('.')[0]))
+        export = exports[int(version.split('.')[0])]
         out.append(f'static const struct code_func f{i}[] = {{')
         for name, size, mask, value, gap in lines:
             at += int(gap)
-            out.append(f'\t{{ 0x{value}, {at}, {size}, {masks[mask]}, {export[name] if export else -1} }},')
+            out.append(f'\t{{ 0x{value}, {at}, {size}, {masks[mask]}, {export[name]} }},')
         out.append('};')
-        number = gen_runtime.version_number(version) if export else 0
+        number = gen_runtime.version_number(version)
         table.append(f'\t{{ "{label(builds)}", {number}, {len(lines)}, f{i} }},')
     out += ['', 'const struct code_build code_builds[] = {'] + table + ['\t{ NULL, 0, 0, NULL },', '};']
     print('\n'.join(out))

@@ -5,7 +5,7 @@
     runtime_names.py VERSION=LIBCUDART... > runtime_names.txt
 
 Each LIBCUDART is the libcudart.so of one version, from NVIDIA's packages on PyPI
-(nvidia-cuda-runtime-cu11, nvidia-cuda-runtime-cu12, nvidia-cuda-runtime); the static
+(nvidia-cuda-runtime-cu11, nvidia-cuda-runtime-cu12, nvidia-cuda-runtime), that of 11.2 from Debian 11; the static
 library has the same names. Names of CUDA 13 alone stand in runtime_calls.txt.
 """
 

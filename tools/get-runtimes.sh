@@ -5,8 +5,8 @@
 # hash (runtimes.txt). Without an argument, those that tests build programs with; without them,
 # these tests say so and skip.
 #
-# get-runtimes.sh FILE.deb: puts the static runtime of Debian's package nvidia-cuda-dev (bookworm's non-free, 774 MB)
-# beside them. PyPI has no static runtime of CUDA 11.
+# get-runtimes.sh FILE.deb: puts the static runtime of Debian's package nvidia-cuda-dev (non-free; of bookworm 774 MB,
+# of bullseye 557 MB) beside them. PyPI has no static runtime of CUDA 11.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,13 +42,10 @@ fetch() { # PACKAGE BUILD HASH
 	rm -rf "$tmp"
 }
 
-unpack() { # FILE: its name begins with the build, as nvidia-cuda-dev_11.8.89~11.8.0-5~deb12u1_amd64.deb
-	name=${1##*/nvidia-cuda-dev_}
-	name=${name#nvidia-cuda-dev_}
-	case $name in
-	[1-9]*.[0-9]*.[0-9]*~*) to=$dest/${name%%~*} ;;
-	*) echo "error: $1: no file of Debian's package nvidia-cuda-dev" >&2; exit 2 ;;
-	esac
+unpack() { # FILE: it needs the shared runtime of the same build, as libcudart11.0 (= 11.8.89~11.8.0-5~deb12u1)
+	of=$(dpkg-deb -f "$1" Depends 2>/dev/null | sed -n 's/.*libcudart[0-9.]* (= \([0-9.]*\)~.*/\1/p')
+	[ -n "$of" ] || { echo "error: $1: no file of Debian's package nvidia-cuda-dev" >&2; exit 2; }
+	to=$dest/$of
 	mkdir -p "$to"
 	dpkg-deb --fsys-tarfile "$1" | tar -xO ./usr/lib/x86_64-linux-gnu/libcudart_static.a >"$to/new.a"
 	mv "$to/new.a" "$to/libcudart_static.a"

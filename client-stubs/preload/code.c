@@ -250,7 +250,7 @@ static enum preload_kind take(const struct starts *s, const struct match *m, uin
 			.addr = base + s->hdr + e->start,
 			.room = room(s, e, func->size),
 			.export = func->export,
-			.to = preload_minor(m->build->served, func->export),
+			.to = preload_minor(m->build->number, func->export),
 		};
 	}
 	rt->count = m->build->count;
@@ -272,8 +272,6 @@ enum preload_kind preload_find_code(const struct elf_file *f, uintptr_t base,
 	if (n > 1)
 		return PRELOAD_VERSION;
 	rt->version = m.build->version;
-	if (!m.build->served)
-		return PRELOAD_VERSION;
 	if (m.there == m.build->count)
 		return take(&s, &m, base, rt);
 	rt->count = m.build->count - m.there;

@@ -21,12 +21,12 @@ struct code_func {
 	uint32_t offset;		/* counted from the first function */
 	uint16_t size;
 	uint16_t filled;		/* where its list begins in code_spans */
-	int16_t export;			/* which export, or -1 */
+	int16_t export;			/* which export */
 };
 
 struct code_build {
 	const char *version;
-	int served;			/* CUDART_VERSION, or 0: this version is not served */
+	int number;			/* CUDART_VERSION */
 	size_t count;
 	const struct code_func *funcs;	/* by offset */
 };

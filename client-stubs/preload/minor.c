@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Functions of a runtime of CUDA 12 that have to know its minor version: which it is, and which
- * form of a driver function a program of that version expects. libcudart.so.12 would answer as
- * the last one. For the others, all minor versions have the same answers.
+ * Functions of a runtime of CUDA 11 or 12 that have to know its minor version: which it is, and
+ * which form of a driver function a program of that version of 12 expects. The libraries would
+ * answer as the last one. For the others, all minor versions have the same answers.
  */
 #include "preload.h"
 
@@ -11,19 +11,23 @@ enum {
 #define NUMBER(name) OF_12_##name,
 	RT_EXPORTS_12(NUMBER)
 #undef NUMBER
+	BEFORE_11 = RT_EXPORT_END_12 - 1,
+#define NUMBER(name) OF_11_##name,
+	RT_EXPORTS_11(NUMBER)
+#undef NUMBER
 };
 
-/* A call of a stub is one of libcudart.so.12. */
-#define OF_12(name, type) ((type)(uintptr_t)preload_stubs[OF_12_##name])
+/* A call of a stub is one of libcudart.so.12, or of libcudart.so.11.0. */
+#define CALL(export, type) ((type)(uintptr_t)preload_stubs[export])
 
 typedef int get_version(int *version);
 typedef int get_entry(const char *symbol, void **func, unsigned int version,
 		      unsigned long long flags, int *status);
 
 /* Errors are those of the runtime, which keeps them as the last. */
-static int tell_version(int version, int *to)
+static int tell_version(int export, int version, int *to)
 {
-	int err = OF_12(cudaRuntimeGetVersion, get_version *)(to);
+	int err = CALL(export, get_version *)(to);
 
 	if (!err)
 		*to = version;
@@ -36,7 +40,11 @@ static int tell_version(int version, int *to)
 #define VERSION_OF(minor)						\
 static int version_of_##minor(int *version)				\
 {									\
-	return tell_version(12000 + 10 * (minor), version);		\
+	return tell_version(OF_12_cudaRuntimeGetVersion, 12000 + 10 * (minor), version);	\
+}									\
+static int version_of_11_##minor(int *version)				\
+{									\
+	return tell_version(OF_11_cudaRuntimeGetVersion, 11000 + 10 * (minor), version);	\
 }
 MINORS(VERSION_OF)
 
@@ -44,34 +52,37 @@ MINORS(VERSION_OF)
 static int entry_of_##minor(const char *symbol, void **func, unsigned long long flags,	\
 			    int *status)				\
 {									\
-	return OF_12(cudaGetDriverEntryPointByVersion, get_entry *)(symbol, func, \
+	return CALL(OF_12_cudaGetDriverEntryPointByVersion, get_entry *)(symbol, func, \
 			12000 + 10 * (minor), flags, status);		\
 }									\
 static int entry_ptsz_of_##minor(const char *symbol, void **func, unsigned long long flags, \
 				 int *status)				\
 {									\
-	return OF_12(cudaGetDriverEntryPointByVersion_ptsz, get_entry *)(symbol, func, \
+	return CALL(OF_12_cudaGetDriverEntryPointByVersion_ptsz, get_entry *)(symbol, func, \
 			12000 + 10 * (minor), flags, status);		\
 }
 MINORS(ENTRY_OF)
 
 static const struct {
-	get_version *version;
+	get_version *version, *version_11;
 	int (*entry)(const char *symbol, void **func, unsigned long long flags, int *status);
 	int (*entry_ptsz)(const char *symbol, void **func, unsigned long long flags, int *status);
 } of_minor[MINOR_COUNT] = {
-#define ROW(minor) { version_of_##minor, entry_of_##minor, entry_ptsz_of_##minor },
+#define ROW(minor) { version_of_##minor, version_of_11_##minor,		\
+		     entry_of_##minor, entry_ptsz_of_##minor },
 	MINORS(ROW)
 #undef ROW
 };
 
 uintptr_t preload_minor(int version, int export)
 {
-	unsigned int minor = (version - 12000) / 10;
+	unsigned int minor = version % 1000 / 10;
 
-	if (minor >= MINOR_COUNT)
+	if (version >= 13000 || minor >= MINOR_COUNT)
 		return 0;
 	switch (export) {
+	case OF_11_cudaRuntimeGetVersion:
+		return (uintptr_t)of_minor[minor].version_11;
 	case OF_12_cudaRuntimeGetVersion:
 		return (uintptr_t)of_minor[minor].version;
 	case OF_12_cudaGetDriverEntryPoint:

@@ -165,20 +165,6 @@ static const char *why_not_redirected(struct preload_runtime *rt)
 	return reason;
 }
 
-static const char *not_served(const struct preload_runtime *rt)
-{
-	static const char remedy[] = "build it with CUDA 11.8, 12 or 13, or with the shared runtime of CUDA 11, 12 or "
-				     "13; take a build of it for one of these";
-
-	if (rt->version)
-		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of CUDA %s, which is not of version 11.8, 12 or 13; %s",
-			 rt->version, remedy);
-	else
-		snprintf(reason, sizeof(reason), "it has a static CUDA runtime of an unknown version, perhaps not of "
-			 "version 11.8, 12 or 13; %s", remedy);
-	return reason;
-}
-
 static const char *changed(const struct preload_runtime *rt)
 {
 	snprintf(reason, sizeof(reason), "it has no symbol table, and a static CUDA runtime that seems to be of CUDA %s, "
@@ -208,7 +194,9 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 		       "if it is a library of CUDA 11 or 12, take a build of the program for CUDA 13, whose "
 		       "libraries are served";
 	case PRELOAD_VERSION:
-		return not_served(&rt);
+		return "it has a static CUDA runtime of an unknown version, perhaps not of version 11, 12 or 13; "
+		       "build it with CUDA 11, 12 or 13, or with the shared runtime of one of these; "
+		       "take a build of it for one of these";
 	case PRELOAD_CHANGED:
 		return changed(&rt);
 	case PRELOAD_FOUND:

@@ -33,7 +33,7 @@ struct preload_func {
 struct preload_runtime {
 	struct preload_func *funcs;	/* sorted by address; free() it */
 	size_t count;
-	const char *version;		/* of CUDA, or NULL: none that is known */
+	const char *version;		/* of CUDA; PRELOAD_FOUND and PRELOAD_CHANGED */
 };
 
 enum preload_kind {
@@ -41,7 +41,7 @@ enum preload_kind {
 	PRELOAD_FOUND,
 	PRELOAD_STRIPPED,	/* no symbol table, so there may be one that is not known */
 	PRELOAD_CHANGED,	/* `count` functions differ from those of `version` */
-	PRELOAD_VERSION,	/* a static runtime that is not for sure of 11.8, 12 or 13 */
+	PRELOAD_VERSION,	/* a static runtime that is not for sure of 11, 12 or 13 */
 	PRELOAD_NO_MEMORY,
 };
 

@@ -2,7 +2,8 @@
 /*
  * Tells of which version a static runtime is, by the names of its functions. A runtime is one
  * object with one section of code, so a program has all its functions or none. The version is
- * the one that has exactly these names; __cudaGetKernel alone, say, is in 12.0 and in 13.0. It
+ * the one that has exactly these names; __cudaGetKernel alone, say, is in 12.0 and in 13.0. Of
+ * CUDA 11 not all versions could be read; what is between them is known by what it has. It
  * also tells which library answers for the functions: each major version has its own.
  */
 #include <stdlib.h>
@@ -189,21 +190,64 @@ static int version_of(const struct candidates *c, size_t known)
 	return UNKNOWN;
 }
 
+/* What a runtime is. */
+struct judgement {
+	int version;		/* whose names it has; of CUDA 11 at least no others */
+	int number;		/* CUDART_VERSION */
+	const char *label;
+};
+
+/*
+ * What came with each minor version of CUDA 11, by NVIDIA's release notes. None came with 11.5, and
+ * the names of 11.7 are known.
+ */
+static const struct {
+	const char *name, *label;
+	int number;
+} came[] = {
+	{ "cudaGraphNodeSetEnabled", "11.6", 11060 },
+	{ "cudaGraphInstantiateWithFlags", "11.4 or 11.5", 11050 },
+	{ "cudaGetDriverEntryPoint", "11.3", 11030 },
+	{ "cudaMallocAsync", "11.2", 11020 },
+	{ "cudaEventRecordWithFlags", "11.1", 11010 },
+	{ "cudaStreamSetAttribute", "11.0", 11000 },
+};
+
+/*
+ * CUDA 11 took nothing away before its end. So a runtime with names of 11.8 alone is of 11, if it
+ * has what came with 11.0 and what went with 12.
+ */
+static bool is_of_11(const struct candidates *c, size_t known, struct judgement *is)
+{
+	size_t i;
+
+	if (known != c->count || !has(c, "cudaStreamSetAttribute") || !has(c, "__cudaRegisterTexture"))
+		return false;
+	for (i = 0; i < c->count; i++)
+		if (names[c->all[i].known].export_11 < 0)
+			return false;
+	for (i = 0; !has(c, came[i].name); i++)
+		;
+	*is = (struct judgement){ RT_VERSION_11_8, came[i].number, came[i].label };
+	return true;
+}
+
 /*
  * A runtime that has all names of the newest version and others besides is of a later minor
  * version: a new major version takes names away. With others besides, any other version is none.
  */
-static enum preload_kind judge(const struct candidates *c, int *is, const char **label)
+static bool judge(const struct candidates *c, struct judgement *is)
 {
 	size_t known = count_known(c);
 	int version = version_of(c, known);
 
-	*is = version;
-	*label = NULL;
-	if (version == UNKNOWN || (known < c->count && version != RT_VERSION_NEWEST))
-		return PRELOAD_VERSION;
-	*label = known < c->count ? "later than " RT_NEWEST : versions[version].label;
-	return version >= RT_VERSION_11_8 ? PRELOAD_FOUND : PRELOAD_VERSION;
+	if (version == UNKNOWN)
+		return is_of_11(c, known, is);
+	*is = (struct judgement){ version, versions[version].number, versions[version].label };
+	if (known == c->count)
+		return true;
+	is->label = "later than " RT_NEWEST;
+	return version == RT_VERSION_NEWEST;
 }
 
 static int export_of(const struct candidate *f, int version)
@@ -215,7 +259,8 @@ static int export_of(const struct candidate *f, int version)
 	return version >= RT_VERSION_12_0 ? names[f->known].export_12 : names[f->known].export_11;
 }
 
-static enum preload_kind take(const struct candidates *c, int version, struct preload_runtime *rt)
+static enum preload_kind take(const struct candidates *c, const struct judgement *is,
+			      struct preload_runtime *rt)
 {
 	const struct candidate *f;
 	int export;
@@ -226,7 +271,7 @@ static enum preload_kind take(const struct candidates *c, int version, struct pr
 		return PRELOAD_NO_MEMORY;
 	for (i = 0; i < c->count; i++) {
 		f = &c->all[i];
-		export = export_of(f, version);
+		export = export_of(f, is->version);
 		if (export < 0) {
 			free(rt->funcs);
 			rt->funcs = NULL;
@@ -234,10 +279,11 @@ static enum preload_kind take(const struct candidates *c, int version, struct pr
 		}
 		rt->funcs[i] = (struct preload_func) {
 			.addr = f->addr, .room = SIZE_MAX, .export = export,
-			.to = preload_minor(versions[version].number, export),
+			.to = preload_minor(is->number, export),
 		};
 	}
 	rt->count = c->count;
+	rt->version = is->label;
 	return PRELOAD_FOUND;
 }
 
@@ -245,17 +291,15 @@ static enum preload_kind take(const struct candidates *c, int version, struct pr
 enum preload_kind preload_judge(const struct elf_symbols *s, struct preload_runtime *rt)
 {
 	enum preload_kind kind = PRELOAD_NONE;
+	struct judgement is;
 	struct candidates c;
-	int version;
 
 	if (!collect(s, &c))
 		return PRELOAD_NO_MEMORY;
 	if (has(&c, "__cudaRegisterFatBinary") && has(&c, "cudaMalloc") &&
 	    has(&c, "cudaGetDeviceCount")) {
 		keep_the_runtimes(&c);
-		kind = judge(&c, &version, &rt->version);
-		if (kind == PRELOAD_FOUND)
-			kind = take(&c, version, rt);
+		kind = judge(&c, &is) ? take(&c, &is, rt) : PRELOAD_VERSION;
 	}
 	free(c.all);
 	return kind;

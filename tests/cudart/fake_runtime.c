@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A helper of preload_test.sh: programs that look as if they held a static runtime. VERSION has
 // the names of one version's runtime; SHORT makes its functions too short to redirect, MISSING
-// leaves one out, EXTRA adds one that no version has, and OWN gives the program such a function
-// outside of the runtime. With SERVED they ask it for its version, and for a driver function that
+// and BEFORE_... leave some out, EXTRA adds one that no version has, and OWN gives the program
+// such a function outside of the runtime. With SERVED they ask it for its version, and for a driver function that
 // has two forms. OLD has a few names of all versions, and WRAPPER only one. With an argument the
 // programs ask the driver for a private table, as runtimes do.
 #include <dlfcn.h>
@@ -43,8 +43,14 @@ FUNC(cudaCheckOwn)
 #else
 #define ROOM "32"
 #endif
-#ifdef MISSING
-#define LEAVE_OUT ".set leave_out_cudaLogsCurrent, 1\n"
+#define LEAVE_OUT_ONE(name) ".set leave_out_" name ", 1\n"
+#if defined(MISSING)
+#define LEAVE_OUT LEAVE_OUT_ONE("cudaLogsCurrent")
+#elif defined(BEFORE_11)
+#define LEAVE_OUT LEAVE_OUT_ONE("cudaStreamSetAttribute")
+#elif defined(BEFORE_11_6)
+#define LEAVE_OUT LEAVE_OUT_ONE("cudaGraphNodeSetEnabled") LEAVE_OUT_ONE("cudaGraphNodeGetEnabled") \
+	LEAVE_OUT_ONE("cudaArrayGetMemoryRequirements") LEAVE_OUT_ONE("cudaMipmappedArrayGetMemoryRequirements")
 #else
 #define LEAVE_OUT ""
 #endif
@@ -106,6 +112,10 @@ int main(int argc, char **argv)
 	int n = 0, err = cudaGetDeviceCount(&n);
 
 	printf("own %d %d served %d %d\n", cudaThreadSynchronize(), cudaCheckOwn(), err, n);
+#elif defined(VERSION_ALONE)
+	int version = 0, err = cudaRuntimeGetVersion(&version);
+
+	printf("served %d version %d\n", err, version);
 #elif defined(SERVED)
 	int n = 0, version = 0, err = cudaGetDeviceCount(&n);
 

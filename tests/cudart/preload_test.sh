@@ -33,7 +33,7 @@ refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" =
 
 [ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-echo "1..46"
+echo "1..52"
 
 run "$bin/no_pie"
 lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
@@ -64,7 +64,13 @@ left "served 0 1 version 12000 advise 1 "; ok $? a_runtime_of_cuda_12_0_gets_the
 run "$bin/fake_11_8"
 left "served 0 1 version 11080 advise 1 "; ok $? a_runtime_of_cuda_11_8_is_served_with_its_version
 run "$bin/fake_11_7"
-left "own 77 "; ok $? a_runtime_of_cuda_11_7_is_not_redirected
+left "served 0 1 version 11070 advise 1 "; ok $? so_is_one_of_11_7
+run "$bin/fake_11_5"
+left "served 0 1 version 11050 advise 1 "; ok $? one_between_is_known_by_what_came_with_its_version
+run "$bin/fake_11_2"
+left "served 0 version 11020 "; ok $? so_is_one_of_11_2
+run "$bin/fake_10"
+left "own 77 "; ok $? one_without_what_came_with_11_0_is_not_redirected
 if [ -x "$bin/of_11" ]; then
 	run env WORMHOLE_LOG=1 LD_LIBRARY_PATH="$WH_BUILD/softgpu:$WH_BUILD/client-stubs" "$bin/of_11"
 	[ "$(grep -c '^wormhole: warn: libcudart: cudaProfilerInitialize is not supported$' "$tmp/err")" = 1 ]
@@ -124,14 +130,14 @@ named "^wormhole: error: $bin/altered: .*seems to be of CUDA 13\.[0-9 or.]*, but
 run env LD_PRELOAD="$preload $WH_BUILD/tests/cudart/altered/libstripped.so" "$bin/stripped_user"
 named 'libstripped.so: plugin_compute() needs a private table'; ok $? a_stripped_library_is_named_with_its_call
 run "$bin/old_runtime" use
-named 'not of version 11.8, 12 or 13; build it with CUDA 11.8, 12 or 13'; ok $? a_runtime_of_another_version_is_named_at_use
+named 'not of version 11, 12 or 13; build it with CUDA 11, 12 or 13'; ok $? a_runtime_of_another_version_is_named_at_use
 run "$bin/short_runtime" use
 named 'cuda[A-Za-z]*() .*too short to redirect; link it with nvcc -cudart shared'; ok $? a_function_too_short_is_named_at_use
-run "$bin/fake_11_7" use
-named "$bin/fake_11_7: .*runtime of CUDA 11.7, which is not of version 11.8, 12 or 13; build it with CUDA 11.8, 12 or 13, or with the shared"
-ok $? a_runtime_of_11_7_is_named_with_its_version_and_the_remedy
+run "$bin/fake_10" use
+named "$bin/fake_10: .*runtime of an unknown version, perhaps not of version 11, 12 or 13; build it with CUDA 11, 12 or 13, or with the shared"
+ok $? a_runtime_before_11_is_named_with_the_remedy
 run "$bin/missing_runtime" use
-named 'runtime of an unknown version, perhaps not of version 11.8, 12 or 13; build'; ok $? a_version_that_is_not_known_for_sure_is_called_unknown
+named 'runtime of an unknown version, perhaps not of version 11, 12 or 13; build'; ok $? a_version_that_is_not_known_for_sure_is_called_unknown
 
 # NVIDIA's own runtimes: that of CUDA 12.9 has __cudaGetKernel as that of 13 has. That of 11.8 is in Debian's package
 # nvidia-cuda-dev alone.
@@ -141,7 +147,7 @@ where() { # BUILD
 	*) echo "tools/get-runtimes.sh got no runtime of $1" ;;
 	esac
 }
-for build in 12.9.79 11.8.89; do
+for build in 12.9.79 11.8.89 11.2.152; do
 	minor=$(echo "${build%.*}" | tr . _)
 	if [ -x "$bin/static_$build" ]; then
 		run "$bin/static_$build"
@@ -158,8 +164,9 @@ if [ -x "$bin/two_runtimes" ]; then
 else
 	skip each_of_two_runtimes_is_judged_for_itself "tools/get-runtimes.sh got no runtime of 12.9"
 fi
-for build in 12.9.79 13.5.37 11.8.89; do
+for build in 12.9.79 13.5.37 11.8.89 11.2.152; do
 	case $build in
+	11.2.*) point=a_stripped_runtime_of_11_2_is_served ;;
 	11.*) point=a_stripped_runtime_of_11_8_is_served ;;
 	12.*) point=a_stripped_runtime_of_12_9_is_served ;;
 	*) point=a_stripped_runtime_of_another_13_than_the_compilers_is_served ;;
@@ -178,7 +185,7 @@ table=$WH_TOP/cuda-api/runtime_code.txt
 code_of() { # BUILD: the functions that the table has of it
 	awk -v b="$1" '$1 == "builds" { on = 0; for (i = 2; i <= NF; i++) on += $i == b; next } on' "$table"
 }
-for build in 12.9.79 13.5.37 11.8.89; do
+for build in 12.9.79 13.5.37 11.8.89 11.2.152; do
 	library=$WH_BUILD/runtimes/$build/libcudart_static.a
 	if [ ! -e "$library" ]; then
 		skip "the_table_has_the_code_of_$build" "$(where "$build")"
