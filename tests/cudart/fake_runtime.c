@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A helper of preload_test.sh: programs that look as if they held a static runtime. VERSION has
 // the names of one version's runtime; SHORT makes its functions too short to redirect, MISSING
-// and BEFORE_... leave some out, EXTRA adds one that no version has, and OWN gives the program
-// such a function outside of the runtime. With SERVED they ask it for its version, and for a driver function that
-// has two forms. OLD has a few names of all versions, and WRAPPER only one. With an argument the
-// programs ask the driver for a private table, as runtimes do.
+// and BEFORE_... leave some out, EXTRA adds one that no version has, and OWN gives the program such
+// a function outside of the runtime. With SERVED they ask it for its version, and for a driver
+// function that has two forms; with VERSION_ALONE for the first. OLD has a few names of all
+// versions, and WRAPPER only one. With an argument the programs ask the driver for a private
+// table, as runtimes do.
 #include <dlfcn.h>
 #include <stdio.h>
 
