@@ -29,8 +29,6 @@ lacks() {
 }
 PATH=$PATH:/usr/sbin
 
-await_limit=30
-
 free_ports() {
 	/usr/bin/python3 - <<'END'
 import socket
