@@ -17,7 +17,20 @@ server() { cat "$WORMHOLE_DIR/server.lock"; }
 monitor() { sed -n 's/^PPid:[^0-9]*//p' "/proc/$(server)/status"; }
 # files_of PID prints what a process has open. Figures of the kernel's are open for the moment of a
 # look at them, and not counted.
-files_of() { readlink "/proc/$1/fd/"* | sed '/^\/proc\/\|^\/sys\//d; s/[0-9]\{2,\}/N/g' | sort | uniq -c; }
+count_links() { sed '/^\/proc\/\|^\/sys\//d; s/[0-9]\{2,\}/N/g' | sort | uniq -c; }
+files_of() { readlink "/proc/$1/fd/"* | count_links; }
+# files_of_server PID prints the same of the server or its monitor. A command's connection is closed a
+# while after the command's end, but before another one has its answer. So this has one of its own.
+files_of_server() {
+	/usr/bin/python3 -c 'import socket, subprocess, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+s.send(b"{\"op\":\"list\"}")
+s.recv(65536)
+subprocess.run(["find", f"/proc/{sys.argv[2]}/fd", "-type", "l", "-printf", "%l\\n"], check=True)' \
+		"$WORMHOLE_DIR/control.sock" "$1" | count_links
+}
+server_has() { [ "$(files_of_server "$1")" = "$2" ]; }
 kill_server() {
 	pid_of_server=$(server)
 	kill -KILL "$(monitor)" && await gone "$pid_of_server"

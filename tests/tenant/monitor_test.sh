@@ -19,11 +19,11 @@ start b --mem 32M -- alloc=4096 ready line alloc=4096
 start c -- alloc=4096 ready line alloc=4096 ready line alloc=4096
 w=$(field stays "t['workers'][0]['pid']")
 own=$("$wormhole" tenant list --json | sed -n 's/.*"\(run[0-9]*\)".*/\1/p' | head -n 1)
-before=$(files_of "$m")
+before=$(files_of_server "$m")
 
 ok another_server_goes_on_after_a_kill kill_alone
 is below_the_same_monitor "$(monitor)" "$m"
-is it_has_open_what_the_one_before_had "$(files_of "$m")" "$before"
+is it_has_open_what_the_one_before_had "$(await server_has "$m" "$before"; files_of_server "$m")" "$before"
 is workers_live_on "$(field stays "t['workers'][0]['pid']")" "$w"
 is with_what_they_are_charged_for "$(field stays "d['memory'] >= 4194304")" True
 is limits_are_as_they_were "$(field stays "d['memory_limit'], d['sm_percent'], t['host_memory_limit']")" \

@@ -32,7 +32,7 @@ w=$(field stays "t['workers'][0]['pid']")
 own=$("$wormhole" tenant list --json | sed -n 's/.*"\(run[0-9]*\)".*/\1/p' | head -n 1)
 
 files_of_worker=$(files_of "$w")
-files_of_server=$(files_of "$m")
+of_server=$(files_of_server "$m")
 install "$WH_BUILD/server/wormhole-server"
 i=$(stat -c %i "$tmp/bin/wormhole-server")
 is reload_succeeds "$(reload; echo $?)" 0
@@ -42,7 +42,7 @@ is workers_live_on "$(field stays "t['workers'][0]['pid']")" "$w"
 is with_what_they_are_charged_for "$(field stays "d['memory'] >= 4194304")" True
 is limits_are_as_they_were "$(field stays "d['memory_limit'], d['sm_percent'], t['host_memory_limit']")" \
 	"(50331648, 30, 134217728)"
-is the_server_has_open_what_it_had "$(files_of "$m")" "$files_of_server"
+is the_server_has_open_what_it_had "$(await server_has "$m" "$of_server"; files_of_server "$m")" "$of_server"
 next a
 is a_program_computes_on "$(said a)" "ok ok "
 next b
