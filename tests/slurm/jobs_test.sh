@@ -121,6 +121,9 @@ sed -i 's/ priority=high$/ priority=low/' "$tmp/plugstack.conf"
 d=$(submit -w n2 --gpu-mem=64M)
 has_class n2 "$d" low a_cluster_of_low_jobs_makes_them_low
 scancel "$d"
+# An epilog that finds the wrong configuration would leave its tenant.
+epilogs_have_run() { [ -z "$(servers="n2 n3" tenants)" ]; }
+await epilogs_have_run
 sed -i 's/ priority=low$/ priority=1/' "$tmp/plugstack.conf"
 like what_is_no_class_in_the_configuration_is_named "$(as_user srun --gpu-mem=64M true 2>&1)" "'priority=1': '1' is neither low"
 sed -i 's/ priority=1$//' "$tmp/plugstack.conf"
@@ -128,6 +131,9 @@ sed -i 's/ priority=1$//' "$tmp/plugstack.conf"
 d=$(submit -p urgent -w n1 --gpu-mem=400M --gpu-sm=90)
 ok urgent_job_takes_the_place_of_others await runs "$d"
 await limits n1 "$d"
+# Those of other nodes, too, whose epilogs may come later.
+is_alone() { [ "$(tenants)" = "slurm-$d" ]; }
+await is_alone
 is and_their_tenants_are_gone "$(tenants)" "slurm-$d"
 
 scancel -u "$user"
