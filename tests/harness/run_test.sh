@@ -14,7 +14,8 @@ given() {
 	printf '#!/bin/sh\n%s\n' "$1" >"$dir/tests/unit/x.t"
 	chmod +x "$dir/tests/unit/x.t"
 }
-# Its time limit is for a test that hangs; those that end need no more than a moment of a busy machine.
+# Its time limit is for a test that hangs; those that end need no more than a moment of a busy
+# machine.
 outcome() {
 	WH_BUILD=$dir WH_FAST_TIMEOUT=${limit:-60} "$WH_TOP/tests/run.sh" "${1:-fast}" >"$dir/out" 2>&1
 	echo "$? $(tail -n 1 "$dir/out" | cut -d' ' -f1-2)"

@@ -13,8 +13,8 @@ held() {
 	posted=${1:-none} all=$2 cpu=$3 how="$4 $5 $6"
 	diag "400 launches: $posted ms to post, $all ms until they were done, $cpu ms of CPU; $how"
 }
-# A program that is not on its CPU posts nothing, so that a busy machine may delay it: this tries three
-# times.
+# A program that is not on its CPU posts nothing, so that a busy machine may delay it: this tries
+# three times.
 held_without_delay() {
 	for _ in 1 2 3; do
 		held "$@"

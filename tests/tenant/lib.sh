@@ -19,8 +19,9 @@ monitor() { sed -n 's/^PPid:[^0-9]*//p' "/proc/$(server)/status"; }
 # look at them, and not counted.
 count_links() { sed '/^\/proc\/\|^\/sys\//d; s/[0-9]\{2,\}/N/g' | sort | uniq -c; }
 files_of() { readlink "/proc/$1/fd/"* | count_links; }
-# files_of_server PID prints the same of the server or its monitor. A command's connection is closed a
-# while after the command's end, but before another one has its answer. So this has one of its own.
+# files_of_server PID prints the same of the server or its monitor. A command's connection is closed
+# a while after the command's end, but before another one has its answer. So this has one of its
+# own.
 files_of_server() {
 	/usr/bin/python3 -c 'import socket, subprocess, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -71,7 +71,8 @@ launches() { field back "d['launches']"; }
 "$wormhole" run --tenant back --sm 50 -- "$client" launch=2000000000 >/dev/null 2>&1 &
 back=$!
 await eval '[ "$(launches)" -gt 0 ]'
-# A look is slow on a busy machine: what counts is when the last one began that saw the program stand.
+# A look is slow on a busy machine: what counts is when the last one began that saw the program
+# stand.
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 more() {
 	began=$(now_ms)

@@ -35,9 +35,9 @@ most() { echo "${1#* }" | tr ' ' '\n' | sort -n | tail -n 1; }
 at_least() { [ -n "$2" ] && [ -n "$3" ] && [ $((100 * $2)) -ge $(($1 * $3)) ]; }
 at_most() { [ -n "$2" ] && [ -n "$3" ] && [ $((100 * $2)) -le $(($1 * $3)) ]; }
 
-# tried OPTIONS OPTIONS CONDITION does the same up to five times, until the condition holds: a worker
-# that gets no CPU loses its place among those who wait, and has worked all the time in which the
-# machine stands still in the middle of its kernel.
+# tried OPTIONS OPTIONS CONDITION does the same up to five times, until the condition holds: a
+# worker that gets no CPU loses its place among those who wait, and has worked all the time in which
+# the machine stands still in the middle of its kernel.
 tried() {
 	for _ in 1 2 3 4 5; do
 		beside "$1" "$2"
