@@ -57,8 +57,9 @@ like() {
 	fi
 }
 
-# await COMMAND... runs a command until it succeeds, $await_limit seconds at most.
-await_limit=20
+# await COMMAND... runs a command until it succeeds, $await_limit seconds at most: a limit for what
+# never comes, and none for what is slow on a busy machine.
+await_limit=60
 await() {
 	await_end=$(($(date +%s) + await_limit))
 	until "$@" >/dev/null 2>&1; do

@@ -9,8 +9,8 @@
 . "$WH_TOP/tests/tenant/lib.sh"
 
 endless=$WH_BUILD/tests/attack/bin/endless
-# run TENANT WORD prints what the program said, or `stopped` after 20 s.
-run() { timeout 20 "$wormhole" run --tenant "$1" -- "$endless" $2 2>/dev/null || echo stopped; }
+# run TENANT WORD prints what the program said, or `stopped` after a minute.
+run() { timeout 60 "$wormhole" run --tenant "$1" -- "$endless" $2 2>/dev/null || echo stopped; }
 gpu_ms() { field "$1" "d['gpu_ns'] // 1000000"; }
 more_than() { [ "$(gpu_ms "$1")" -gt "$2" ]; }
 seconds() { date +%s; }
@@ -51,7 +51,14 @@ ok which_has_waited eval '[ "$(field short "d[\"throttled_ns\"] // 1000000")" -g
 "$wormhole" tenant create long --sm 50 --max-kernel none
 stay long
 ok a_kernel_under_way_is_counted_while_it_runs await more_than long 1200
-ok top_shows_it_busy [ "$(busy long)" -gt 80 ]
+# The worker counts it now and then, and may be late to do so in one of top's two looks.
+shows_busy() {
+	for _ in 1 2 3 4 5; do
+		[ "$(busy long)" -le 80 ] || return 0
+	done
+	return 1
+}
+ok top_shows_it_busy shows_busy
 before=$(gpu_ms long)
 ok metrics_show_it_too await eval '"$wormhole" metrics | grep "gpu_seconds_total.*long" | grep -qv " 0$"'
 ok without_a_limit_it_is_not_ended kill -0 $stay_pid

@@ -45,7 +45,7 @@ static std::atomic<bool> go_on;
  */
 static void hold(void *)
 {
-	auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
 
 	while (!go_on && std::chrono::steady_clock::now() < end)
 		;

@@ -37,7 +37,7 @@ is module_is_for_it "$(modinfo -F vermagic "$tmp/module.ko" | cut -d' ' -f1)" "$
 out=$(inside wormhole server start vm --id 1 --image /tmp/image --window /dev/shm/w,2M --dry-run)
 like server_start_takes_the_image "$out" "kernel /tmp/image/bzImage -initrd /tmp/image/initramfs"
 
-timeout 100 qemu-system-x86_64 -M q35 -accel tcg -cpu max -m 512 -nodefaults -no-user-config -display none \
+timeout 600 qemu-system-x86_64 -M q35 -accel tcg -cpu max -m 512 -nodefaults -no-user-config -display none \
 	-no-reboot -serial "file:$tmp/console" -kernel "$image/bzImage" -initrd "$image/initramfs" \
 	-append "console=ttyS0 $(cat "$image/cmdline")"
 is the_machine_ends "$?" 0

@@ -89,7 +89,8 @@ ring_points() {
 	inside wormhole tenant create vm1 --mem 64M --sm 30 --user libvirt-qemu >"$tmp/log" 2>&1
 	virsh start vm1 >>"$tmp/log" 2>&1
 	is libvirt_starts_it "$? $(virsh domstate vm1)" "0 running"
-	await_limit=60
+	# QEMU translates all that the guest does.
+	await_limit=240
 	await follow
 	await on_console '^@listening'
 	like its_memory_is_the_tenants_quota "$(said info /root/client info)" "^total 67108864 "

@@ -39,7 +39,6 @@ done <"$tmp/lines"
 is each_line_of_the_page_does_its_work "$failed" ""
 is example_has_what_is_printed_for_such_a_device "$(grep -c "$(echo "$printed" | grep ^Gres=)" "$root/etc/slurm/slurm.conf")" 1
 idle() { inside "sinfo -h -o %t" | grep -qx idle; }
-await_limit=30
 await idle
 is node_is_ready "$(inside 'sinfo -h -o "%t %G"')" "idle gpumem:512,gpusm:100"
 like srun_has_the_options "$(inside 'srun --help')" "--gpu-mem=SIZE"

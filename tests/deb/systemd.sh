@@ -106,5 +106,4 @@ booted() {
 }
 # quietly COMMAND does a step there that is no point; its output is shown where a point fails.
 quietly() { booted "$1" >>"$tmp/log"; }
-await_limit=30
 await_inside() { await quietly "$1"; }

@@ -3,8 +3,8 @@
 """Ends a test from outside, as run.sh's time limit does: stop.py [--unread] NAME COMMAND...
 
 When there is a daemon of that name, whose parent has ended, the command's processes get a
-SIGTERM, or, with --unread, nobody reads the command's output any more. Ten seconds after its end
-the program prints the names of all processes that are left, and kills them. It also prints the
+SIGTERM, or, with --unread, nobody reads the command's output any more. A minute after its end, or
+once none is left, the program prints the names of all processes that are left, and kills them. It also prints the
 files that the command leaves in $TMPDIR. "ended" means that the command came to its end before.
 Daemons are children of this process, as they would be of process 1."""
 import ctypes
@@ -18,7 +18,7 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 START_S = 60
-END_S = 10
+END_S = 60
 
 
 def name_of(pid):

@@ -20,7 +20,7 @@ FOLDER, SEED = sys.argv[1], int(sys.argv[2])
 DIR, CDI, STATE = os.environ['WORMHOLE_DIR'], os.path.join(FOLDER, 'cdi'), os.path.join(FOLDER, 'state')
 BUILD = os.environ['WH_BUILD']
 WORMHOLE = os.path.join(BUILD, 'host/wormhole')
-WAIT_S = 20
+WAIT_S = 60
 STEPS = 30
 REFUSED = grpc.StatusCode.FAILED_PRECONDITION      # by a driver that lives
 

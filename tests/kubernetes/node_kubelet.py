@@ -29,7 +29,7 @@ import podresources_pb2 as podwire      # noqa: E402
 import rpc                              # noqa: E402
 
 DOMAIN = 'nvidia.com/'
-WAIT_S = 20
+WAIT_S = 60
 SERVICE = wire.DESCRIPTOR.services_by_name
 
 

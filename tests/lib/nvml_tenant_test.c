@@ -146,25 +146,39 @@ static int near(unsigned int got, unsigned int want)
 	return 0;
 }
 
+/*
+ * The thread that counts may have to wait for a CPU at the end of a window, so one window of some
+ * counts.
+ */
+#define TRIES	10
+
 static void test_utilization(void)
 {
 	nvmlProcessUtilizationInfo_v1_t info[4];
 	nvmlProcessesUtilizationInfo_t all = { nvmlProcessesUtilizationInfo_v1, 4, 0, info };
 	nvmlProcessUtilizationSample_t s[4];
 	nvmlUtilization_t u = { 0, 0 };
+	int i, rates = 0, process = 0, newer = 0;
 	unsigned int n = 4;
 	pthread_t thread;
 
 	start_work(&thread, &other->device[0].gpu_ns);
 	/* The window that is open now began before the work, so the next one counts. */
 	nvmlDeviceGetUtilizationRates(gpu, &u);
-	nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
-	ok(!nvmlDeviceGetUtilizationRates(gpu, &u) && near(u.gpu, 50), "utilisation_is_the_tenants_own");
+	for (i = 0; i < TRIES && !(rates && process && newer); i++) {
+		nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
+		n = all.processSamplesCount = 4;
+		rates = !nvmlDeviceGetUtilizationRates(gpu, &u) && near(u.gpu, 50);
+		process = !nvmlDeviceGetProcessUtilization(gpu, s, &n, 0) && n == 1 &&
+			  s[0].pid == OTHER_CLIENT && near(s[0].smUtil, 50);
+		newer = !nvmlDeviceGetProcessesUtilizationInfo(gpu, &all) &&
+			all.processSamplesCount == 1 && info[0].pid == OTHER_CLIENT &&
+			near(info[0].smUtil, 50);
+	}
+	ok(rates, "utilisation_is_the_tenants_own");
 	ok(u.memory <= u.gpu, "memory_utilisation_is_no_more");
-	ok(!nvmlDeviceGetProcessUtilization(gpu, s, &n, 0) && n == 1 && s[0].pid == OTHER_CLIENT &&
-	   near(s[0].smUtil, 50), "process_has_its_part");
-	ok(!nvmlDeviceGetProcessesUtilizationInfo(gpu, &all) && all.processSamplesCount == 1 &&
-	   info[0].pid == OTHER_CLIENT && near(info[0].smUtil, 50), "newer_form_says_the_same");
+	ok(process, "process_has_its_part");
+	ok(newer, "newer_form_says_the_same");
 	n = 4;
 	ok_eq(nvmlDeviceGetProcessUtilization(gpu, s, &n, s[0].timeStamp + 10000000),
 	      NVML_ERROR_NOT_FOUND, "nothing_is_newer_than_the_future");
@@ -182,14 +196,17 @@ static void test_sampled_utilization(void)
 	struct wh_device_limit none = { 0 };
 	nvmlUtilization_t u = { 0, 0 };
 	pthread_t thread;
+	int i, good = 0;
 
 	wh_tenant_limits_set(limits, 0, &none);
 	start_work(&thread, &other->device[0].gpu_ns_driver);
 	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
 	nvmlDeviceGetUtilizationRates(gpu, &u);
-	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
-	ok(!nvmlDeviceGetUtilizationRates(gpu, &u) && near(u.gpu, 50),
-	   "without_a_share_it_is_what_the_driver_counts");
+	for (i = 0; i < TRIES && !good; i++) {
+		nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
+		good = !nvmlDeviceGetUtilizationRates(gpu, &u) && near(u.gpu, 50);
+	}
+	ok(good, "without_a_share_it_is_what_the_driver_counts");
 	end_work(thread);
 }
 

@@ -48,7 +48,9 @@ is its_server_has_ended "$(pgrep -f "$dir/tmp")" ""
 
 others "programs=$dir/suite" --backend softgpu --only "equal cuda"
 is all_equal_is_status_0 $rc 0
-program late 'sleep 6173'
+# The number is no other process's.
+late="sleep 6173.$$"
+program late "$late"
 others "programs=$dir/suite" --backend softgpu --only late --timeout 1 --json "$dir/report"
 is what_has_no_end_natively_says_so "$(verdict late)" "failed natively: status none after 1 s; not run forwarded"
 # It is ended when the first test of two has ended and the second runs.
@@ -67,7 +69,7 @@ is who_ends_it_gets_status_1 $rc 1
 like and_the_counts_of_what_had_ended "$(cat "$dir/said")" '^programs  *1  *1  *0  *0$'
 like and_the_word_that_others_are_not_in_it "$(cat "$dir/said")" '^programs: ended by a signal'
 is so_is_the_file "$(verdict equal)$(verdict late)" "equal: "
-is its_programs_have_ended_and_so_has_its_server "$(pgrep -f "$dir/tmp")$(pgrep -f "^sleep 6173$")" ""
+is its_programs_have_ended_and_so_has_its_server "$(pgrep -f "$dir/tmp")$(pgrep -fx "$late")" ""
 others "programs=$dir/suite" --backend softgpu --only "equal cuda" --list
 is list_names_the_tests "$rc $(cut -f 2 "$dir/said" | tr '\n' ' ')" "0 cuda equal "
 others "gpu_virt_bench=$dir/bench" --backend softgpu

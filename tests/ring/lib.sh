@@ -51,9 +51,10 @@ vm_start() {
 		--initrd "$tmp/initrd" --append "$guest_arguments" --part-size 16M --memory 384 "$@" "$vm_n"
 }
 vm_say() { printf '%s\n' "$2" >"$tmp/$1.in"; }
-# vm_wait NAME PATTERN waits until a line of the console matches, a minute at most.
+# vm_wait NAME PATTERN waits until a line of the console matches. QEMU translates all that the guest
+# does, so the limit is for what never comes.
 vm_wait() {
-	vm_end=$(($(date +%s) + 60))
+	vm_end=$(($(date +%s) + 240))
 	until tr -d '\r' <"$tmp/$1.log" | grep -q -e "$2"; do
 		[ "$(date +%s)" -lt $vm_end ] || { diag "no '$2' on the console: $(tail -n 5 "$tmp/$1.log")"; return 1; }
 		sleep 0.05

@@ -24,7 +24,7 @@
 
 #define PART	(1u << 20)
 #define NAMES	64	/* of a relay's first connections */
-#define WAIT_MS	10000
+#define WAIT_MS	60000
 
 void wh_error(const char *fmt, ...)
 {

@@ -4,6 +4,7 @@
  * succeeded, and that only the time tells a program so. Order, results and errors are as
  * before, and what CUDA refuses at once is refused at once.
  */
+#include <stdbool.h>
 #include <time.h>
 
 #include "driver_test.h"
@@ -57,14 +58,26 @@ static void set(uint32_t v)
 	cuMemcpyHtoD(word, &v, sizeof(v));
 }
 
-/* Is a launch like an earlier one not waited for? */
-static void returns_soon(uint32_t turns, double waited, const char *what)
+/*
+ * Is a launch like an earlier one not waited for? The best of some counts: one that is waited for
+ * takes its time in each, and one that is not may lose its CPU in the middle.
+ */
+static void returns_soon(uint32_t turns, double waited, bool after_event, const char *what)
 {
-	double t = now(), posted;
+	double t, posted = waited;
+	CUevent event;
+	int i;
 
-	step(1, 1, turns);
-	posted = now() - t;
-	cuStreamSynchronize(stream);
+	for (i = 0; i < 5 && posted >= waited / 4; i++) {
+		if (after_event)
+			cuEventCreate(&event, CU_EVENT_DEFAULT);
+		t = now();
+		step(1, 1, turns);
+		posted = now() - t;
+		cuStreamSynchronize(stream);
+		if (after_event)
+			cuEventDestroy(event);
+	}
 	if (!ok(posted < waited / 4, what))
 		diag("waited %.4f s, then %.4f s", waited, posted);
 }
@@ -74,7 +87,6 @@ static void test_time(int shm)
 {
 	uint32_t turns = 1000;
 	double t, waited;
-	CUevent event;
 
 	do {
 		turns *= 2;
@@ -91,10 +103,8 @@ static void test_time(int shm)
 		skip("nor_is_one_after_an_event_was_made", why);
 		return;
 	}
-	returns_soon(turns, waited, "launch_like_an_earlier_one_is_not_waited_for");
-	cuEventCreate(&event, CU_EVENT_DEFAULT);
-	returns_soon(turns, waited, "nor_is_one_after_an_event_was_made");
-	cuEventDestroy(event);
+	returns_soon(turns, waited, false, "launch_like_an_earlier_one_is_not_waited_for");
+	returns_soon(turns, waited, true, "nor_is_one_after_an_event_was_made");
 }
 
 static void test_order(void)

@@ -13,7 +13,7 @@ jobs=200
 # shellcheck disable=SC2016
 as_user sbatch --parsable --array=1-$jobs -o "$tmp/out/%a" --gpu-mem=128M --gpu-sm=25 \
 	--wrap "exec $client info" >/dev/null
-patience=$(($(date +%s) + 90))
+patience=$(($(date +%s) + 300))
 until no_jobs || [ "$(date +%s)" -ge $patience ]; do sleep 0.5; done
 is all_jobs_have_ended "$(squeue -h | wc -l)" 0
 is each_had_its_memory "$(cat "$tmp/out/"* | grep -c "^total $((128 << 20)) ")" $jobs

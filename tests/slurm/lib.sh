@@ -29,8 +29,6 @@ lacks() {
 }
 PATH=$PATH:/usr/sbin
 
-await_limit=30
-
 free_ports() {
 	/usr/bin/python3 - <<'END'
 import socket
@@ -126,7 +124,8 @@ start_cluster() {
 	start_ctld
 	for n in $nodes; do start_slurmd "$n"; done
 	await idle
-	state >"$tmp/before"
+	# A daemon's start may still be asking a server, so this is repeated until it stays.
+	await eval 'state >"$tmp/before" && as_before'
 }
 
 # tenants prints the tenants of all servers.
@@ -135,13 +134,23 @@ tenants() {
 }
 # monitor_of NODE prints the parent of its server and workers, after which cgroups are named.
 monitor_of() { sed -n 's/^PPid:[^0-9]*//p' "/proc/$(cat "$tmp/d.$1/server.lock")/status"; }
+# descriptors_of NODE counts those of its server. A command's connection is closed a while after the
+# command's end, but before another one has its answer. So this has one of its own.
+descriptors_of() {
+	/usr/bin/python3 -c 'import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+s.send(b"{\"op\":\"list\"}")
+s.recv(65536)
+print(len(os.listdir(f"/proc/{sys.argv[2]}/fd")) - 1)' "$tmp/d.$1/control.sock" "$(monitor_of "$1")"
+}
 # state prints the files, descriptors, workers and cgroups of all servers. What the plugin locks
 # may stay.
 state() {
 	find "$tmp"/d.* ! -name slurm.lock ! -name slurm.accounts ! -path '*/slurm.accounts/lock' | sort
 	for n in $servers; do
 		state_p=$(monitor_of "$n")
-		echo "$n: $(find "/proc/$state_p/fd" -type l | wc -l) descriptors, $(pgrep -c -P "$state_p" -f ^wormhole-worker) workers"
+		echo "$n: $(descriptors_of "$n") descriptors, $(pgrep -c -P "$state_p" -f ^wormhole-worker) workers"
 		find /sys/fs/cgroup -path "*/wormhole-$state_p/t-slurm-*" | sed "s/wormhole-$state_p/$n/"
 	done
 }

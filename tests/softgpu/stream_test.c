@@ -8,6 +8,7 @@
 #include <cuda.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "tap.h"
@@ -20,14 +21,11 @@ static double now_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-static void elapsed(CUstream s)
+static bool agree(CUevent a, CUevent b, CUstream s)
 {
-	CUevent a, b;
 	double t0, t1;
 	float ms = -1;
 
-	cuEventCreate(&a, 0);
-	cuEventCreate(&b, 0);
 	t0 = now_ms();
 	cuEventRecord(a, s);
 	while (now_ms() - t0 < 50)
@@ -36,8 +34,21 @@ static void elapsed(CUstream s)
 	t1 = now_ms();
 	cuEventElapsedTime_v2(&ms, a, b);
 	diag("50 ms spin: events say %.3f, the clock %.3f", ms, t1 - t0);
-	ok(fabs(ms - (t1 - t0)) < 0.02 * (t1 - t0),
-	   "elapsed_time_is_that_of_the_clock_within_2_percent");
+	return fabs(ms - (t1 - t0)) < 0.02 * (t1 - t0);
+}
+
+/* The best of some counts: this thread may lose its CPU between the clock and a record. */
+static void elapsed(CUstream s)
+{
+	bool good = false;
+	CUevent a, b;
+	int i;
+
+	cuEventCreate(&a, 0);
+	cuEventCreate(&b, 0);
+	for (i = 0; i < 5 && !good; i++)
+		good = agree(a, b, s);
+	ok(good, "elapsed_time_is_that_of_the_clock_within_2_percent");
 	cuEventDestroy_v2(a);
 	cuEventDestroy_v2(b);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Stands in for libnvidia-ml.so.1 with one device, which FAKE_NVML_UUID names. The file
- * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every call. A
+ * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every call; the
+ * file of that name with `.once` takes its place for one look at the processes, and is gone then. A
  * process that has a primary context of the driver FAKE_NVML_DRIVER holds FAKE_NVML_CONTEXT bytes
  * besides. If the file FAKE_NVML_CRASH exists, the process dies, and so does the file if it is
  * empty. The device has 8 GiB, of which 3 are free, or as many bytes as the file FAKE_NVML_FREE
@@ -53,9 +54,8 @@ struct line {
 	unsigned long long bytes;
 };
 
-static uint32_t read_lines(struct line *out, uint32_t max)
+static uint32_t read_lines(const char *name, struct line *out, uint32_t max)
 {
-	const char *name = getenv("FAKE_NVML");
 	FILE *f = name ? fopen(name, "re") : NULL;
 	uint32_t n = 0;
 
@@ -63,6 +63,20 @@ static uint32_t read_lines(struct line *out, uint32_t max)
 		n++;
 	if (f)
 		fclose(f);
+	return n;
+}
+
+static uint32_t processes(struct line *out, uint32_t max)
+{
+	const char *name = getenv("FAKE_NVML");
+	char once[4096];
+	uint32_t n;
+
+	snprintf(once, sizeof(once), "%s.once", name ? name : "");
+	if (!name || access(once, R_OK))
+		return read_lines(name, out, max);
+	n = read_lines(once, out, max);
+	unlink(once);
 	return n;
 }
 
@@ -86,7 +100,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, uint32_t *n, struct n
 {
 	const char *crash = getenv("FAKE_NVML_CRASH");
 	struct line line[17];
-	uint32_t i, lines = read_lines(line, 16);
+	uint32_t i, lines = processes(line, 16);
 	struct stat st;
 
 	(void)d;
@@ -107,7 +121,7 @@ int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_sample *s, uint32
 				    uint64_t since)
 {
 	struct line line[16];
-	uint32_t i, lines = read_lines(line, 16);
+	uint32_t i, lines = read_lines(getenv("FAKE_NVML"), line, 16);
 
 	(void)d;
 	(void)since;

@@ -71,7 +71,15 @@ launches() { field back "d['launches']"; }
 "$wormhole" run --tenant back --sm 50 -- "$client" launch=2000000000 >/dev/null 2>&1 &
 back=$!
 await eval '[ "$(launches)" -gt 0 ]'
-more() { [ "$(launches)" -gt "$before" ]; }
+# A look is slow on a busy machine: what counts is when the last one began that saw the program
+# stand.
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+more() {
+	began=$(now_ms)
+	[ "$(launches)" -gt "$before" ] && return
+	stood=$((began - since))
+	return 1
+}
 owed=
 for _ in 1 2 3 4 5 6 7 8; do
 	sleep 0.3
@@ -81,10 +89,9 @@ for _ in 1 2 3 4 5 6 7 8; do
 	sleep 0.2
 	before=$(launches)
 	# A program that owed more than a second would stand still for more than two.
-	waited=$(date +%s%N)
+	since=$(now_ms) stood=0
 	await more
-	waited=$((($(date +%s%N) - waited) / 1000000))
-	[ $waited -lt 1500 ] || owed="$owed $waited ms"
+	[ $stood -lt 1500 ] || owed="$owed $stood ms"
 done
 is a_share_that_comes_back_owes_nothing_for_the_time_without "$owed" ""
 kill $back

@@ -38,7 +38,7 @@ ok what_comes_is_shown await eval "grep -q 'worker of alpha: more' '$tmp/follow'
 	{ printf 'more\n' >'/proc/$(worker alpha)/fd/2'; false; }"
 is and_nothing_else "$(grep -vc ': more$\|left out' "$tmp/follow")" 0
 kill $following
-ok it_ends_when_nobody_reads timeout 10 sh -c '"$1" logs alpha --follow | head -n 1' sh "$wormhole"
+ok it_ends_when_nobody_reads timeout 60 sh -c '"$1" logs alpha --follow | head -n 1' sh "$wormhole"
 
 # The file grows while the worker says something, and becomes short beyond 10 MB.
 log=$WORMHOLE_DIR/server.log

@@ -50,7 +50,7 @@ is reading_needs_no_server_that_answers "$(timeout 10 "$wormhole" stat --json al
 	grep -c '"tenant":.*"alpha"')" 1
 kill -CONT "$(server)"
 
-is watch_looks_again "$(timeout 5 "$wormhole" stat --watch 1 alpha | awk '/^alpha/ { print; if (++n == 2) exit }' |
+is watch_looks_again "$(timeout 60 "$wormhole" stat --watch 1 alpha | awk '/^alpha/ { print; if (++n == 2) exit }' |
 	wc -l)" 2
 # This machine has no VMs of ours, and something else has the device's name.
 if unshare -m true 2>/dev/null; then

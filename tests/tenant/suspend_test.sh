@@ -111,8 +111,8 @@ is also_with_a_share_of_the_time "$(cat "$tmp/said"; tail -n 1 "$tmp/disturbed")
 "$wormhole" run --tenant shared -- "$computes" 6000 >"$tmp/disturbed" 2>&1 &
 computing=$!
 await grep -q began "$tmp/disturbed"
-before=$(field shared "d['gpu_ns']")
 suspend shared
+before=$(field shared "d['gpu_ns']")
 sleep 3
 after=$(field shared "d['gpu_ns']")
 resume shared

@@ -104,7 +104,7 @@ like the_terminal_is_left_as_it_was "$seen" '^terminal restored'
 like also_by_a_signal "$(on_terminal 80 24 'wait=alpha' signal=15 -- "$wormhole" top | tr '\n' ' ')" 'status 0 terminal restored'
 like stopped_it_leaves_the_terminal_and_comes_back "$(on_terminal 80 24 'wait=alpha' signal=20 'wait=\[\?1049l' signal=18 \
 	'wait=\[\?1049h.*alpha' keys=q -- "$wormhole" top | tr '\n' ' ')" 'status 0 terminal restored'
-like what_nobody_reads_ends "$(timeout 10 "$wormhole" top --delay 0.1 2>&1 | head -n 1)" '^wormhole '
-is many_looks_are_an_object_a_line "$(timeout 10 "$wormhole" top --json --delay 0.1 | head -n 2 | /usr/bin/python3 -c \
+like what_nobody_reads_ends "$(timeout 60 "$wormhole" top --delay 0.1 2>&1 | head -n 1)" '^wormhole '
+is many_looks_are_an_object_a_line "$(timeout 60 "$wormhole" top --json --delay 0.1 | head -n 2 | /usr/bin/python3 -c \
 	"import json,sys; print(len([json.loads(l) for l in sys.stdin]))")" 2
 finish

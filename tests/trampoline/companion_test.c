@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,15 @@ static int served_is(unsigned int n)
 	for (i = 0; i < 1000000000 && __atomic_load_n(&served, __ATOMIC_SEQ_CST) != n; i++)
 		__builtin_ia32_pause();
 	return __atomic_load_n(&served, __ATOMIC_SEQ_CST) == n;
+}
+
+/*
+ * Some seconds, because the companion's thread may have to wait for a CPU, or the whole machine
+ * stand still meanwhile.
+ */
+static uint64_t long_patience(void)
+{
+	return 2500 * wh_companion_patience();
 }
 
 /* --- Calls ---------------------------------------------------------------------------- */
@@ -196,9 +206,11 @@ static void test_nobody(void)
 	int n = 0;
 
 	set_mode(REST);
+	fake_world->patience = wh_companion_patience();
 	ok(!ask(SYS_ioctl, (uint64_t)ends[0], FIONREAD, (uint64_t)&n, 4, 5, 6) && n == 8192 &&
 	   kept && ring->call == WH_RING_FREE && served == before,
 	   "one_that_nobody_begins_is_handed_on");
+	fake_world->patience = long_patience();
 	fake_view->view = 0;
 	ring->nr = 0;
 	ok(!ask(SYS_ioctl, (uint64_t)ends[0], FIONREAD, (uint64_t)&n, 4, 5, 6) && !ring->nr,
@@ -210,15 +222,26 @@ static void test_nobody(void)
 	fake_world->rings = (uint64_t)wh_companion_rings();
 }
 
-static void test_late(void)
+static bool is_late_once(void)
 {
 	unsigned int before = served;
 	int n = 77;
 
+	return ask(SYS_ioctl, (uint64_t)ends[0], FIONREAD, (uint64_t)&n, 4, 5, 6) == 4321 && kept &&
+	       n == 77 && served == before + 1;
+}
+
+/* The call waits for all of its patience, so that is short, and one of some tries counts. */
+static void test_late(void)
+{
+	bool good = false;
+	int i;
+
 	set_mode(LATE);
-	ok(ask(SYS_ioctl, (uint64_t)ends[0], FIONREAD, (uint64_t)&n, 4, 5, 6) == 4321 && kept &&
-	   n == 77 && served == before + 1,
-	   "one_that_takes_long_is_waited_for_and_not_repeated");
+	fake_world->patience = 100 * wh_companion_patience();
+	for (i = 0; i < 5 && !good; i++)
+		good = is_late_once();
+	ok(good, "one_that_takes_long_is_waited_for_and_not_repeated");
 }
 
 static int pending(void)
@@ -233,7 +256,7 @@ static void test_races(void)
 	unsigned int before = served;
 	int i, right = 0, had = pending();
 
-	fake_world->patience /= 100;
+	fake_world->patience = wh_companion_patience();
 	set_mode(SOMETIMES);
 	for (i = 0; i < RACES; i++)
 		right += ask(SYS_write, (uint64_t)ends[1], (uint64_t)"x", 1, 0, 0, 0) == 1 && kept;
@@ -303,8 +326,7 @@ int main(void)
 	}
 	memset(vectors_in, 0x3c, sizeof(vectors_in));
 	fake_world->rings = (uint64_t)wh_companion_rings();
-	/* The patience is long, because the companion's thread may have to wait for a CPU. */
-	fake_world->patience = 100 * wh_companion_patience();
+	fake_world->patience = long_patience();
 	fake_view->view = WH_SLOT_VIEW;
 	fake_view->slot = SLOT;
 	ring = wh_companion_rings() + SLOT;

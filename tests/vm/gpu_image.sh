@@ -22,7 +22,7 @@ vm_image() {
 	shift 2
 	: >"$tmp/$vm_image_name.log"
 	sed 's/1-N/1-2/g' "$vm_image_dir/cmdline" >"$tmp/cmdline"
-	timeout 60 qemu-system-x86_64 -M q35 -accel tcg -cpu max -m 512 -smp 3 -nodefaults -no-user-config \
+	timeout 300 qemu-system-x86_64 -M q35 -accel tcg -cpu max -m 512 -smp 3 -nodefaults -no-user-config \
 		-display none -no-reboot -serial "file:$tmp/$vm_image_name.log" -kernel "$vm_image_dir/bzImage" \
 		-append "$(cat "$tmp/cmdline") loglevel=7" \
 		-drive if=none,id=root,format=raw,readonly=on,file="$vm_image_dir/root.img" \

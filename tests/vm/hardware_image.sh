@@ -19,7 +19,7 @@ machine() {
 	name=$1
 	shift
 	{
-		timeout 150 qemu-system-x86_64 -machine q35 -accel tcg -cpu max -m 1024 -display none \
+		timeout 400 qemu-system-x86_64 -machine q35 -accel tcg -cpu max -m 1024 -display none \
 			-monitor none -no-reboot -nic none -serial "file:$tmp/$name.log" "$@" >"$tmp/$name.said" 2>&1
 		echo $? >"$tmp/$name.status"
 	} &

@@ -59,7 +59,7 @@ vm_start() {
 	vm_name=$1 vm_kernel=$WH_BUILD/kernel/$2/bzImage vm_initrd=$3 vm_append=$4
 	shift 4
 	: >"$tmp/$vm_name.log"
-	timeout 60 qemu-system-x86_64 -M q35 -accel tcg -cpu max -m 256 \
+	timeout 300 qemu-system-x86_64 -M q35 -accel tcg -cpu max -m 256 \
 		-nodefaults -no-user-config -display none -no-reboot \
 		-serial "file:$tmp/$vm_name.log" -kernel "$vm_kernel" \
 		-initrd "$vm_initrd" -append "$vm_append" "$@" \

@@ -25,7 +25,7 @@
 #define WORDS		((PART_SIZE - WH_PAGE_SIZE) / sizeof(uint64_t))
 #define ASKED		0x6b736153656d6f53ULL
 #define ANSWERED	0x726577736e417341ULL
-#define TIMEOUT_S	40
+#define TIMEOUT_S	200
 
 struct part {
 	uint64_t state;

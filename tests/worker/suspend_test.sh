@@ -89,10 +89,15 @@ ok its_client_is_told_to_come_again await answered 0 waits
 word 1 check
 ok another_window_goes_on await answered 1 ok
 is its_client_has_not_gone_on "$(said 0)" " ready $at; waits;"
+# A look takes long on a busy machine, so the time from the first one's begin to the last one's end
+# counts.
+began=$(date +%s%N)
 before=$(requests)
 sleep 1
 after=$(requests)
-ok and_comes_so_a_hundred_times_a_second_at_most [ $((after - before)) -gt 0 ] && [ $((after - before)) -le 120 ]
+most=$(((($(date +%s%N) - began) / 1000000 + 200) / 10))
+came=$((after - before))
+ok and_comes_so_a_hundred_times_a_second_at_most [ $came -gt 0 -a $came -le $most ]
 ok a_limit_reaches_it_meanwhile wormhole limit 1/window0 --mem 32M
 is but_does_not_wake_it "$(state 0) $(said 0)" "suspended  ready $at; waits;"
 is it_is_resumed "$(resume 0)" ""
