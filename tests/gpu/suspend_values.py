@@ -60,9 +60,12 @@ def plain_threads_graphs_and_managed_memory(pace):
         os.execv(COMPUTES, [COMPUTES, str(pace.steps)])
     took = []
     for n in (200, 2200):
-        start = time.monotonic()
-        out = subprocess.run([COMPUTES, str(n)], text=True, stdout=subprocess.PIPE, check=True).stdout
-        took.append(time.monotonic() - start)
+        best = float("inf")
+        for _ in range(3):
+            start = time.monotonic()
+            out = subprocess.run([COMPUTES, str(n)], text=True, stdout=subprocess.PIPE, check=True).stdout
+            best = min(best, time.monotonic() - start)
+        took.append(best)
     steps = max(2000, int(2000 * pace.seconds / max(took[1] - took[0], 1e-3)))
     out = subprocess.run([COMPUTES, str(steps)], text=True, stdout=subprocess.PIPE, check=True).stdout
     print(f"began\nsteps {steps}\n{out.splitlines()[-1]}", flush=True)
