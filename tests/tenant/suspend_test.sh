@@ -84,8 +84,8 @@ is a_program_that_has_called_nothing_yet_is_no_obstacle "$(suspend empty; state 
 kill $silent
 
 # The values of a run that nobody disturbs.
-want=$("$wormhole" run --tenant a -- "$computes" 6000 | tail -n 1)
-"$wormhole" run --tenant a -- "$computes" 6000 >"$tmp/disturbed" 2>&1 &
+want=$("$wormhole" run --tenant a -- "$computes" 12000 | tail -n 1)
+"$wormhole" run --tenant a -- "$computes" 12000 >"$tmp/disturbed" 2>&1 &
 computing=$!
 await grep -q began "$tmp/disturbed"
 errors=0
@@ -108,7 +108,7 @@ is also_with_a_share_of_the_time "$(cat "$tmp/said"; tail -n 1 "$tmp/disturbed")
 	"$("$wormhole" run --tenant a -- "$computes" 2000 | tail -n 1)"
 
 # Longer than a launch may hold a device.
-"$wormhole" run --tenant shared -- "$computes" 6000 >"$tmp/disturbed" 2>&1 &
+"$wormhole" run --tenant shared -- "$computes" 12000 >"$tmp/disturbed" 2>&1 &
 computing=$!
 await grep -q began "$tmp/disturbed"
 suspend shared
