@@ -2,7 +2,8 @@
 """Prepares claims and takes them back. Each call may come again, after a restart of anything, at any point.
 
 The checkpoint says what is begun before it is begun, and that it is done before the kubelet hears of
-it. So a tenant of a claim that is only begun has no programs yet, and is made anew.
+it. So a tenant of a claim that is only begun has no programs yet, and is made anew. A claim that is
+being taken back is only begun, too: its programs have ended.
 """
 import re
 import threading
@@ -59,6 +60,10 @@ class Driver:
     def unprepare(self, uid):
         tenant = tenant_of(uid)
         with self.lock:
+            record = self.checkpoint.records.get(uid)
+            if record and record['done']:
+                # If this ends in between, nothing gives the tenant back, and a later Prepare makes it anew.
+                self.checkpoint.put(uid, {**record, 'done': False})
             if tenant in self.server.tenants():
                 self.server.delete(tenant)
             self.checkpoint.remove(uid)

@@ -156,7 +156,8 @@ RECORDED = [('prepare', 0), ('prepare', 0), ('unprepare', 1), ('restart_driver',
             ('prepare_without_api', 0), ('prepare_without_api', 3), ('prepare_by_anothers_name', 3),
             ('prepare_two', 2), ('unprepare', 2), ('allocated_anew_after_a_kill', 2),
             ('restart_server', 0), ('kill_in_unprepare', 1), ('unprepare', 1), ('kill_driver', 0), ('reboot', 0),
-            ('prepare', 0), ('reboot_without_state', 0), ('unprepare', 0), ('kill_in_unprepare', 3)]
+            ('prepare', 0), ('reboot_without_state', 0), ('unprepare', 0), ('kill_in_unprepare', 3),
+            ('allocated_anew_after_a_kill', 3)]
 OFTEN = ('prepare', 'prepare_two', 'unprepare')
 
 
