@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "quick.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
