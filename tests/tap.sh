@@ -68,6 +68,17 @@ await() {
 	done
 }
 
+# tries N COMMAND... runs a command until it succeeds, N times at most: for a measurement that a busy
+# machine may spoil.
+tries() {
+	tries_left=$1
+	shift
+	until "$@"; do
+		tries_left=$((tries_left - 1))
+		[ $tries_left -gt 0 ] || return 1
+	done
+}
+
 skip() {
 	tap_run=$((tap_run + 1))
 	echo "ok $tap_run - $1 # SKIP $2"

@@ -15,6 +15,7 @@ serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --state "
 # A server is killed by `kill_server` for good: its monitor ends with it, and so do all workers.
 server() { cat "$WORMHOLE_DIR/server.lock"; }
 monitor() { sed -n 's/^PPid:[^0-9]*//p' "/proc/$(server)/status"; }
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
 # files_of PID prints what a process has open. Figures of the kernel's are open for the moment of a
 # look at them, and not counted.
 files_of() { readlink "/proc/$1/fd/"* | sed '/^\/proc\/\|^\/sys\//d; s/[0-9]\{2,\}/N/g' | sort | uniq -c; }

@@ -73,7 +73,6 @@ back=$!
 await eval '[ "$(launches)" -gt 0 ]'
 # A look is slow on a busy machine: what counts is when the last one began that saw the program
 # stand.
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
 more() {
 	began=$(now_ms)
 	[ "$(launches)" -gt "$before" ] && return

@@ -37,7 +37,6 @@ start_paged() {
 # Memory that is a worker's alone, in MiB.
 own_memory() { awk '/^RssAnon/ { print int($2 / 1024) }' "/proc/$(worker a)/status"; }
 has_grown() { [ "$(own_memory)" -ge $(($1 + $2)) ]; }
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
 is_past() { [ "$(now_ms)" -ge "$1" ]; }
 
 plan 8

@@ -26,7 +26,6 @@ last_pause_ms() {
 		{ pause = $2 - last; last = $2 }
 		END { print int(pause * 1000 / hz) }'
 }
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
 plan 3
 serve --nvml none --worker-uid none --overcommit=100ms
