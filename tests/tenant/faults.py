@@ -17,14 +17,13 @@ import os
 import random
 import re
 import shutil
-import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
-from kills import BUILD, WORMHOLE, LOAD, Find, Program, Server, clean_up, finish, parent, processes, read, until
+from kills import (BUILD, WORMHOLE, LOAD, Find, Program, Server, finish, folder_of_servers, parent, processes, read,
+                   until)
 
 CLIENT = os.path.join(BUILD, 'tests/tenant/bin/client')
 FAIL = os.path.join(BUILD, 'tests/tenant/bin/fail.so')
@@ -182,42 +181,42 @@ def numbers(steps, walk, how, r):
     yield from sorted(r.sample(range(1, count + 1), min(int(how), count)))
 
 
-def main():
-    # The test may be stopped from outside, and its servers must not stay.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    how, r = sys.argv[1], random.Random(sys.argv[2])
-    only = os.environ.get('WH_FAULT', '').split()
-    top = tempfile.mkdtemp()
-    os.chmod(top, 0o755)
-    print(f'seed {sys.argv[2]}', flush=True)
+def walk_all(top, how, r, only):
+    """Makes the cases of all walks, or of this one, below top. Returns the number of finds."""
     steps = Steps(top)
     cases = finds = 0
-    try:
-        steps.start()
-        for walk in [tuple(only[:3])] if only else WALKS:
-            last = 0
-            try:
-                for n in [int(only[3])] if only[3:] else numbers(steps, walk, how, r):
-                    last = n
-                    if not steps.case(*walk, n):
-                        break
-                    cases += 1
-                    if cases % 16 == 0:
-                        steps.witness()
-                        steps.again(walk[0])
-                steps.witness()
-            except Find as e:
-                finds += 1
-                print(f'find: {" ".join(walk)} {last}: {e}', flush=True)
-                steps.fault.write(0, 0, 0)
-                steps.server.stop()
-                shutil.rmtree(os.path.join(top, 'new'), ignore_errors=True)
-                shutil.rmtree(steps.folder, ignore_errors=True)
-                steps.start()
-            print(f'{" ".join(walk)}: to {last}', flush=True)
-    finally:
-        clean_up(top, 'd', 'new')
+    steps.start()
+    for walk in [tuple(only[:3])] if only else WALKS:
+        last = 0
+        try:
+            for n in [int(only[3])] if only[3:] else numbers(steps, walk, how, r):
+                last = n
+                if not steps.case(*walk, n):
+                    break
+                cases += 1
+                if cases % 16 == 0:
+                    steps.witness()
+                    steps.again(walk[0])
+            steps.witness()
+        except Find as e:
+            finds += 1
+            print(f'find: {" ".join(walk)} {last}: {e}', flush=True)
+            steps.fault.write(0, 0, 0)
+            steps.server.stop()
+            shutil.rmtree(os.path.join(top, 'new'), ignore_errors=True)
+            shutil.rmtree(steps.folder, ignore_errors=True)
+            steps.start()
+        print(f'{" ".join(walk)}: to {last}', flush=True)
     print(f'{cases} faults: {finds} finds')
+    return finds
+
+
+def main():
+    how, r = sys.argv[1], random.Random(sys.argv[2])
+    only = os.environ.get('WH_FAULT', '').split()
+    print(f'seed {sys.argv[2]}', flush=True)
+    with folder_of_servers('d', 'new') as top:
+        finds = walk_all(top, how, r, only)
     sys.exit(finds != 0)
 
 

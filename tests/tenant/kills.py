@@ -15,6 +15,7 @@ what was killed. The program prints a line for each find, and a last line "POINT
 workers, SERVERS servers, MONITORS monitors killed; PROGRAMS programs, FINDS finds".
 """
 
+import contextlib
 import fcntl
 import os
 import random
@@ -35,14 +36,6 @@ LOAD = os.path.join(BUILD, 'tests/tenant/bin/load')
 TENANTS = 'a', 'b'      # permanent tenants; others live as long as their program
 ENDS = 60       # seconds: what takes longer does not end
 LEAVES = 20     # seconds within which what was killed is gone
-
-
-def clean_up(top, *folders):
-    """Ends the servers of these folders below top, and removes top."""
-    for name in folders:
-        subprocess.run([WORMHOLE, 'stop', '--force', '--dir', os.path.join(top, name)], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=False)
-    shutil.rmtree(top, ignore_errors=True)
 
 
 class Find(Exception):
@@ -142,6 +135,46 @@ def until(true, seconds):
         if got or time.monotonic() > end:
             return got
         time.sleep(0.01)
+
+
+def clean_up(top, names):
+    """Ends the servers of these folders below top, and removes top."""
+    def ended():
+        for name in names:
+            subprocess.run([WORMHOLE, 'stop', '--force', '--dir', os.path.join(top, name)],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return not [pid for pid, words in processes().items() if words[0].endswith('wormhole-server') and
+                    any(word.startswith(top + '/') for word in words)]
+
+    # A server that is still starting does not hear the first order.
+    if not until(ended, LEAVES):
+        print(f'a server stays in {top}')
+    shutil.rmtree(top, ignore_errors=True)
+
+
+def stopped(*_):
+    """Ends the program by an exception. It comes once at most, and so never into clean_up()."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(1)
+
+
+@contextlib.contextmanager
+def folder_of_servers(*names):
+    """Gives a folder for servers of these names. At the end the servers and the folder go, also if
+    the test is stopped by SIGTERM.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.signal(signal.SIGTERM, stopped)
+    top = tempfile.mkdtemp()
+    try:
+        try:
+            os.chmod(top, 0o755)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            yield top
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    finally:
+        clean_up(top, names)
 
 
 class Server:
@@ -390,19 +423,13 @@ class Kills:
                 raise Find(f'left of {s.folder}: {left} {sockets(s.folder)}')
 
 
-def main():
-    # The test may be stopped from outside, and its servers must not stay.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    points, seed = int(sys.argv[1]), int(sys.argv[2])
-    only = os.environ.get('WH_KILLS')
-    top = tempfile.mkdtemp()
-    os.chmod(top, 0o755)
-    print(f'seed {seed}', flush=True)
+def kill_at(top, points, seed):
+    """Kills at these points in servers below top, and returns the number of finds."""
     finds = done = 0
     kills = None
     try:
         kills = Kills(top)
-        for n in [int(only)] if only else range(points):
+        for n in points:
             kills.point(random.Random(f'{seed} {n}'))
             done = n + 1
             if n % 10 == 9:
@@ -413,11 +440,18 @@ def main():
         print(f'find: seed {seed}, point {done}: {e}', flush=True)
         if kills:
             print(''.join(f'log: {line}\n' for line in kills.first.log().splitlines()[-15:]), end='')
-    finally:
-        clean_up(top, 'first', 'second')
     if kills:
         print(f'{done} points: {kills.killed["worker"]} workers, {kills.killed["server"]} servers, '
               f'{kills.killed["monitor"]} monitors killed; {kills.programs} programs, {finds} finds')
+    return finds
+
+
+def main():
+    points, seed = int(sys.argv[1]), int(sys.argv[2])
+    only = os.environ.get('WH_KILLS')
+    print(f'seed {seed}', flush=True)
+    with folder_of_servers('first', 'second') as top:
+        finds = kill_at(top, [int(only)] if only else range(points), seed)
     sys.exit(finds)
 
 

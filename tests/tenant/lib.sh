@@ -131,8 +131,13 @@ at_random() {
 	said=$("$1" "$2" "${WH_SEED:-$(date +%s)}" 2>&1)
 }
 
+# A server that is still starting does not hear the first order, and would make files again.
+no_server() {
+	"$wormhole" stop --force
+	! pgrep -f -- "wormhole-server.* --dir $WORMHOLE_DIR( |\$)"
+}
 clean_up() {
-	"$wormhole" stop --force >/dev/null 2>&1
+	await no_server || echo "# a server stays in $WORMHOLE_DIR"
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
