@@ -24,13 +24,16 @@ is ended_programs_hold_nothing "$(await has_workers 0; held a)" 0
 start one --tenant a -- pin=$((40 * M)) ready line unpin ready line pin=$((60 * M)) pin=$((25 * M))
 is parts_and_pinned_memory_are_charged "$(held a)" 56
 is two_programs_share_one_limit "$(run --tenant a -- "$client" pin=$((32 * M)))" CUDA_ERROR_OUT_OF_MEMORY
-is what_is_left_can_be_had "$(run --tenant a -- "$client" pin=$((28 * M)))" ok
+# The worker of a program that has ended holds its part for a moment. The cgroup's figure of pages that nobody
+# has mapped lags behind by some pages for each CPU.
+await has_workers 1
+is what_is_left_can_be_had "$(run --tenant a -- "$client" pin=$((27 * M)))" ok
 is other_tenants_have_their_own "$(run --host-mem 100M -- "$client" pin=$((80 * M)))" ok
 await has_workers 1
 is refusals_are_counted "$(field a "t['host_refused']")" 2
 next one
 is unpinned_memory_is_given_back "$(held a)" 16
-like it_is_in_the_table "$("$wormhole" stat a)" " 16.0M *100M "
+like it_is_in_the_table "$("$wormhole" stat a)" " 16\.[01]M *100M "
 like and_in_prometheus "$("$wormhole" metrics)" '^wormhole_host_memory_limit_bytes{tenant="a",user="'"$(id -un)"'"} 104857600'
 "$wormhole" limit a --host-mem 80M
 next one
