@@ -32,6 +32,7 @@ SHARES = (40, 30, 20, 10)
 PERIOD_S = 0.02
 WARM_S = 1.0
 START_S = 120
+ROUNDS = 3
 GOAL_TOGETHER, GOAL_P99, GOAL_LEFT, GOAL_EXACT = 0.9, 1.1, 0.9, 1.0
 
 
@@ -236,6 +237,11 @@ def parts(done, begin, end, width, alone):
     return f"{p[0]:.2f} {statistics.median(p):.2f} {p[-1]:.2f}"
 
 
+def latencies(took, begin, end):
+    """Return how long the requests of this time took, in ms."""
+    return [1e3 * s for t, s in took if begin <= t < end]
+
+
 class Report:
     def __init__(self, out):
         os.makedirs(out, exist_ok=True)
@@ -258,9 +264,9 @@ class Report:
                 self.windows.writerow([run, who, width, k, n, f"{n / width / alone:.4f}"])
         return rate, rate / alone
 
-    def serve(self, run, took, begin, end):
-        """Returns the P99 and the mean in ms."""
-        ms = sorted(1e3 * s for t, s in took if begin <= t < end)
+    def serve(self, run, ms):
+        """Returns the P99 and the mean of latencies in ms."""
+        ms = sorted(ms)
         for k, v in enumerate(ms):
             self.latency.writerow([run, k, f"{v:.3f}", len(ms)])
         p99 = ms[len(ms) * 99 // 100]
@@ -314,27 +320,42 @@ class Four:
 
 
 class Beside:
-    """Runs of requests beside a training."""
+    """Runs of requests beside a training. The latency of requests alone comes first (alone(), know_alone())."""
 
     def __init__(self, report, seconds, alone):
         self.report, self.seconds, self.train_alone = report, seconds, alone
+        self.ms = {"native": [], "ours": []}
         self.p99, self.left = {}, {}
 
-    def measure_alone(self, world, run, p):
-        (took,), begin, end = together([p], self.seconds)
-        self.p99[world], mean = self.report.serve(run, took, begin, end)
+    def together(self, *programs):
+        """Run programs; return what each has done, and the time in which all of them ran."""
+        return together(programs, self.seconds)
+
+    def alone(self, world, p):
+        (took,), begin, end = self.together(p)
+        self.ms[world] += latencies(took, begin, end)
+
+    def know_alone(self, world, run):
+        self.p99[world], mean = self.report.serve(run, self.ms[world])
         # What is left to a training is the time in which no request is under way.
         self.left[world] = 1 - mean / 1e3 / PERIOD_S
         print(f"{run}: {self.left[world]:.3f} of the time is left to others", flush=True)
 
-    def run(self, world, run, what, request, train):
-        (took, done), begin, end = together([request, train], self.seconds)
-        p99, _ = self.report.serve(run, took, begin, end)
-        _, part = self.report.train(run, "training", done, begin, end, self.train_alone[world])
+    def say(self, world, run, what, runs):
+        """Report what several runs of together(request, train) have done, as one."""
+        ms = [v for (took, _), begin, end in runs for v in latencies(took, begin, end)]
+        parts_of_alone = [self.report.train(f"{run}-{k}" if k else run, "training", done, begin, end,
+                                            self.train_alone[world])[1]
+                          for k, ((_, done), begin, end) in enumerate(runs)]
+        p99, _ = self.report.serve(run, ms)
+        part = statistics.mean(parts_of_alone)
         got = p99 / self.p99[world], part / self.left[world]
         print(f"{run}: P99 {got[0]:.2f} of alone, training {got[1]:.3f} of what is left", flush=True)
         self.report.besides.append((run, what, p99, got[0], part, got[1]))
         return got
+
+    def run(self, world, run, what, request, train):
+        return self.say(world, run, what, [self.together(request, train)])
 
 
 # --- Runs -------------------------------------------------------------------------------
@@ -359,19 +380,33 @@ def time_of_four(report, server, four, native, forwarded):
 
 
 def time_beside(report, server, beside, native, forwarded):
+    """Requests alone and those of class high beside a training of class low come in turns: P99 is the time of a
+    few requests, and the machine's own changes from minute to minute."""
+    def limits(most=None, classes=("normal", "normal")):
+        for p, priority in zip(forwarded, classes):
+            server.limit(p.tenant, *((50, most, priority) if most else ()))
+
+    ranked = []
+    for _ in range(ROUNDS):
+        limits()
+        beside.alone("native", native[0])
+        beside.alone("ours", forwarded[0])
+        limits("none", ("high", "low"))
+        ranked.append(beside.together(*forwarded))
+    limits()
+    beside.know_alone("native", "native-requests-alone")
+    beside.know_alone("ours", "requests-alone")
     beside.run("native", "native-beside", "natively, sliced by the driver", *native)
     beside.run("ours", "unlimited-beside", "forwarded, without limits", *forwarded)
-    for run, what, most, classes in (
-            ("hard-beside", "50/50 of time, hard ceilings", "hard", ("normal", "normal")),
-            ("no-ceiling-beside", "50/50 of time, no ceilings", "none", ("normal", "normal")),
-            ("class-beside", "the same, of classes high and low", "none", ("high", "low"))):
-        for p, priority in zip(forwarded, classes):
-            server.limit(p.tenant, 50, most, priority)
-        p99, left = beside.run("ours", run, what, *forwarded)
+    for run, what, most in (("hard-beside", "50/50 of time, hard ceilings", "hard"),
+                            ("no-ceiling-beside", "50/50 of time, no ceilings", "none")):
+        limits(most)
+        beside.run("ours", run, what, *forwarded)
+    limits()
+    p99, left = beside.say("ours", "class-beside", "the same, of classes high and low", ranked)
     report.goal("P99 of class high beside a training of class low, of alone", p99, most=GOAL_P99)
+    report.goal("that, of a request alone natively", p99 * beside.p99["ours"] / beside.p99["native"], most=GOAL_P99)
     report.goal("that training, of what is left", left, least=GOAL_LEFT)
-    for p in forwarded:
-        server.limit(p.tenant)
 
 
 def started(report, run, programs):
@@ -440,14 +475,15 @@ def measure(opt, report, server):
         four.measure_alone("native", "native-alone", native[0])
         four.measure_alone("ours", "alone", forwarded[0])
         beside = Beside(report, opt.seconds, four.alone)
-        beside.measure_alone("native", "native-requests-alone", requests[0])
-        beside.measure_alone("ours", "requests-alone", requests[1])
         if "time" in opt.variants:
             time_of_four(report, server, four, native, forwarded)
             time_beside(report, server, beside, (requests[0], native[0]), (requests[1], forwarded[0]))
         else:
             four.run("native", "native", "natively, sliced by the driver", native)
             four.run("ours", "unlimited", "forwarded, without limits", forwarded)
+            for world, run, p in zip(("native", "ours"), ("native-requests-alone", "requests-alone"), requests):
+                beside.alone(world, p)
+                beside.know_alone(world, run)
     if "space" in opt.variants:
         space(report, server, four, beside)
     if "mps" in opt.variants:
