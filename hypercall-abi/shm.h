@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define WH_SHM_MAGIC	0x5748534dU	/* "WHSM" */
-#define WH_SHM_VERSION	2	/* version of this header, besides WH_ABI_VERSION */
+#define WH_SHM_VERSION	3	/* version of this header, besides WH_ABI_VERSION */
 #define WH_SHM_SOCKET	"wormhole/server.sock"
 #define WH_SHM_RUN	"/run/" WH_SHM_SOCKET
 
@@ -110,8 +110,8 @@ struct wh_shm_use {
 #define WH_SHM_LONG	4672	/* a launch with 4 KiB of parameters, in whole cache lines */
 #define WH_SHM_RING	(WH_SHM_CELLS * WH_SHM_CELL + WH_SHM_LONGS * WH_SHM_LONG)
 #define WH_SHM_TOGETHER	8	/* each eighth is reported as done, and the last one */
-#define WH_SHM_DEEP_CELLS	512
-#define WH_SHM_DEEP_LONGS	24
+#define WH_SHM_DEEP_CELLS	2048	/* some steps of a training */
+#define WH_SHM_DEEP_LONGS	64
 #define WH_SHM_DEEP_TOGETHER	64
 #define WH_SHM_DEEP_RING	((WH_SHM_DEEP_CELLS * WH_SHM_CELL + \
 				  WH_SHM_DEEP_LONGS * WH_SHM_LONG + 4095) & ~4095)
