@@ -50,6 +50,7 @@
 #define WORK_MIN_US	200u		/* shortest pause if nobody waits for the work */
 #define BRIEF_WAIT_US	50u		/* longest pause of work that may have to stop at once */
 #define WORK_MAX_US	1000u		/* longest pause between two looks at any work */
+#define DEEP_MAX_US	250u		/* the same while launches wait in a deep ring for room */
 
 /* --- The bucket ----------------------------------------------------------------------- */
 
@@ -330,14 +331,16 @@ struct wh_hold wh_sm_held(void)
  * Returns how long to wait until the work under way may be done: the time that it should still
  * take. If that time is over, the wait grows with the time that the work has already taken. A
  * launch that only has no room needs half of the work done. Launches without a marker get one here,
- * since nobody would ever see them end.
+ * since nobody would ever see them end. The estimate is of launches before: where many short ones
+ * come after long ones, the device would stand still in a long pause. A worker with a deep ring
+ * looks more often, since nobody else is asked.
  */
 static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *c, enum obstacle o)
 {
 	struct wh_sm_device *d = &s->limits.sm->device[c->device];
 	bool awaited;
 	double age, left;
-	uint64_t wait;
+	uint64_t most, wait;
 
 	/* Work that others come to is not measured as if it were alone. */
 	if (d->open)
@@ -358,7 +361,8 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 	else if (o == NO_ROOM || left > WORK_MAX_US * 1000.0)
 		left /= 2;
 	left = left > 0 ? left : age / 32;
-	wait = left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
+	most = o == NO_ROOM && wh_self.deep ? DEEP_MAX_US : WORK_MAX_US;
+	wait = left < most * 1000.0 ? (uint64_t)(left / 1000) + 1 : most;
 	/* With so little under way a sleep would outlast it. */
 	if (d->brief)
 		return wait < BRIEF_WAIT_US ? wait : BRIEF_WAIT_US;

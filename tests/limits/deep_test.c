@@ -103,6 +103,7 @@ static double longest_turn(int n, double ns)
 	return longest;
 }
 
+/* They ask for more than there is, so that no bucket ends a turn. */
 static double turns_of_two(bool deep)
 {
 	double longest;
@@ -110,7 +111,7 @@ static double turns_of_two(bool deep)
 
 	begin();
 	for (i = 0; i < 2; i++)
-		training(i, 50, deep, 20e3);
+		training(i, 60, deep, 20e3);
 	run(1 * SECONDS);
 	longest = longest_turn(2, 1 * SECONDS);
 	finish();
@@ -187,6 +188,28 @@ static double starts(struct client *c, uint64_t n)
 	return n < 20 ? 5e6 : prepares(c, n);
 }
 
+/* Some long kernels, and then many short ones, as in a step of a training. */
+static double steps(struct client *c, uint64_t n)
+{
+	(void)c;
+	return n % 300 < 60 ? 150e3 : 8e3;
+}
+
+static void test_lengths(void)
+{
+	double share[SIM_PROCESSES];
+	int i;
+
+	begin();
+	for (i = 0; i < 2; i++)
+		training(i, 50, true, 0)->kernel = steps;
+	run(1 * SECONDS);
+	run_and_measure(4 * SECONDS, share);
+	if (!ok(share[0] + share[1] > 99, "short_launches_after_long_ones_keep_the_device_busy"))
+		diag("%.2f %%", share[0] + share[1]);
+	finish();
+}
+
 static void test_starts(void)
 {
 	double longest;
@@ -194,7 +217,7 @@ static void test_starts(void)
 
 	begin();
 	for (i = 0; i < 2; i++)
-		training(i, 45, true, 20e3);
+		training(i, 60, true, 20e3);
 	training(2, 10, true, 20e3)->pause = starts;
 	run(1 * SECONDS);
 	longest = longest_turn(3, 1 * SECONDS);
@@ -282,11 +305,12 @@ static void test_overtaken(void)
 
 int main(void)
 {
-	tap_plan(11);
+	tap_plan(12);
 	test_work();
 	test_shares();
 	test_turns();
 	test_quick();
+	test_lengths();
 	test_starts();
 	test_siblings();
 	test_company();
