@@ -2,18 +2,25 @@
 """Offers a part of its own to a server: offer.py SOCKET SIZE OFFSET PART-SIZE [unsealed|silent].
 
 Prints the status of the welcome and its reason, and whether the file that came back is the offered
-one. `silent` sends nothing, and waits for the end of standard input. The layouts and numbers are those
-of hypercall-abi/shm.h.
+one. `silent` sends nothing, and waits for the end of standard input. The layouts are those of
+hypercall-abi/shm.h, and so are the numbers.
 """
 import array
 import fcntl
 import os
+import re
 import socket
 import struct
 import sys
 
-MAGIC, VERSION = 0x5748534d, 2
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+def number(name):
+    """Returns a number of the header."""
+    with open(os.path.join(TOP, "hypercall-abi/shm.h"), encoding="utf-8") as f:
+        return int(re.search(rf"#define {name}\s+(\w+)", f.read()).group(1).rstrip("uU"), 0)
 
 
 def main():
@@ -29,7 +36,7 @@ def main():
         print("connected", flush=True)
         sys.stdin.read()
         return
-    offer = struct.pack("=IIQQ", MAGIC, VERSION, int(offset), int(part_size))
+    offer = struct.pack("=IIQQ", number("WH_SHM_MAGIC"), number("WH_SHM_VERSION"), int(offset), int(part_size))
     s.sendmsg([offer], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))])
     data, control, _, _ = s.recvmsg(4096, socket.CMSG_SPACE(8))
     status = struct.unpack_from("=IIiI", data)[2]
