@@ -6,41 +6,20 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
-. "$WH_TOP/tests/tenant/suspended.sh"
+. "$WH_TOP/tests/tenant/books.sh"
 
-export WORMHOLE_SOFTGPU_MEM=64M WORMHOLE_SOFTGPU_BIND=1
-M=1048576
-paged=$WH_BUILD/tests/tenant/bin/paged
-is_state() { [ "$(state "$1")" = "$2" ]; }
-metric() { "$wormhole" metrics | sed -n "s/^wormhole_$1{tenant=\"$2\".*$3.*} //p"; }
-# The device's books, as in overcommit_test.sh.
-books=$(mktemp /dev/shm/books.XXXXXX)
-export WORMHOLE_SOFTGPU_BOOKS="$books"
-trap 'clean_up; rm -f "$books"' EXIT
-on_device() {
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu "$client" alloc=4096 >/dev/null
-	od -An -tu8 -j64 -N8 "$books" | tr -d ' '
-}
-has_at_most() { [ "$(on_device)" -le "$1" ]; }
+# Each part of the program that checks values takes 4 MiB.
+export WORMHOLE_SOFTGPU_MEM=64M
 begin() {
-	await has_at_most $M
+	await is_empty
 	fd=3
 	serve --nvml none --worker-uid none --overcommit=1
-}
-# start_paged NAME TENANT WORDS... is `start' with the program that checks values. Each of its parts
-# takes 4 MiB.
-start_paged() {
-	name=$1 tenant=$2
-	shift 2
-	client=$paged
-	start "$name" --tenant "$tenant" -- "$@"
-	client=$WH_BUILD/tests/tenant/bin/client
 }
 # What a tenant has on the device and in the host, in MiB.
 place_of() { field "$1" "d['memory'] >> 20, t['suspended_memory'] >> 20"; }
 end() {
 	for c in "$@"; do finish_client "$c" 2>/dev/null; done
-	await has_at_most $M
+	await is_empty
 	fd=3
 }
 

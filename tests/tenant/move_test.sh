@@ -6,12 +6,10 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
-. "$WH_TOP/tests/tenant/suspended.sh"
+. "$WH_TOP/tests/tenant/books.sh"
 
 uuid=GPU-776f726d-686f-6c65-2d73-6f6674677076	# of device 1
-# Workers write nowhere else.
-books=$(mktemp /dev/shm/books.XXXXXX)
-export WORMHOLE_SOFTGPU_MEM=64M,64M,48M WORMHOLE_SOFTGPU_BIND=1 WORMHOLE_SOFTGPU_BOOKS="$books"
+export WORMHOLE_SOFTGPU_MEM=64M,64M,48M
 move() { timeout 60 "$wormhole" move "$@" 2>&1; }
 devices() { field "$1" "' '.join('%d:%d' % (x['device'], x['memory'] >> 20) for x in t['devices'])"; }
 # What the driver has on devices 0 and 1 (softgpu/driver/books.h), in MiB.
@@ -155,5 +153,4 @@ STATE=$tmp/state serve --nvml none --worker-uid none
 is a_next_server_knows_the_device "$(devices a)" 1:0
 is and_its_programs_run_there "$("$wormhole" run --tenant a -- "$client" alloc=4096)" ok
 "$wormhole" stop --force
-rm -f "$books"
 finish

@@ -6,21 +6,9 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
-. "$WH_TOP/tests/tenant/suspended.sh"
+. "$WH_TOP/tests/tenant/books.sh"
 
-export WORMHOLE_SOFTGPU_MEM=64M WORMHOLE_SOFTGPU_BIND=1
-M=1048576
-is_state() { [ "$(state "$1")" = "$2" ]; }
-metric() { "$wormhole" metrics | sed -n "s/^wormhole_$1{tenant=\"$2\".*} //p"; }
-# Workers write nowhere else.
-books=$(mktemp /dev/shm/books.XXXXXX)
-export WORMHOLE_SOFTGPU_BOOKS="$books"
-# A driver frees what a process has had. softgpu's books do, when somebody comes to the device who may
-# see that the process is no more, which workers may not.
-is_empty() {
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu "$client" alloc=4096 >/dev/null
-	[ "$(od -An -tu8 -j64 -N8 "$books")" -lt $M ]
-}
+export WORMHOLE_SOFTGPU_MEM=64M
 overcommits() { await is_empty; serve --nvml none --worker-uid none "$@"; }
 tenants() { for t in "$@"; do "$wormhole" tenant create "$t" --mem 48M; done; }
 # alone ALLOCATION TENANT is a program that is over at once.
@@ -203,4 +191,4 @@ is both_have_the_values_of_a_run_that_nobody_disturbs "$(tail -n 1 "$tmp/a") $(t
 ok they_take_turns [ "$turns" -ge 2 ]
 ok of_the_time_that_a_tenant_stays [ "$turns" -le "$most" ]
 "$wormhole" stop --force
-rm -f "$books"
+finish

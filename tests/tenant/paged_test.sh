@@ -7,22 +7,9 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
-. "$WH_TOP/tests/tenant/suspended.sh"
+. "$WH_TOP/tests/tenant/books.sh"
 
-export WORMHOLE_SOFTGPU_MEM=64M WORMHOLE_SOFTGPU_BIND=1
-M=1048576
-paged=$WH_BUILD/tests/tenant/bin/paged
-is_state() { [ "$(state "$1")" = "$2" ]; }
-metric() { "$wormhole" metrics | sed -n "s/^wormhole_$1{tenant=\"$2\".*$3.*} //p"; }
-# The device's books, as in overcommit_test.sh.
-books=$(mktemp /dev/shm/books.XXXXXX)
-export WORMHOLE_SOFTGPU_BOOKS="$books"
-on_device() { od -An -tu8 -j64 -N8 "$books" | tr -d ' '; }
-has_at_most() {
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu "$client" alloc=4096 >/dev/null
-	[ "$(on_device)" -le "$1" ]
-}
-is_empty() { has_at_most $M; }
+export WORMHOLE_SOFTGPU_MEM=64M
 begin() {
 	await is_empty
 	fd=3
@@ -31,14 +18,6 @@ begin() {
 }
 # run_in TENANT WORDS... is a program that is over at once.
 run_in() { t=$1; shift; timeout 60 "$wormhole" run --tenant "$t" -- "$paged" "$@" 2>&1; }
-# start_paged NAME TENANT WORDS... is `start' with that program.
-start_paged() {
-	name=$1 tenant=$2
-	shift 2
-	client=$paged
-	start "$name" --tenant "$tenant" -- "$@"
-	client=$WH_BUILD/tests/tenant/bin/client
-}
 
 plan 28
 
@@ -168,4 +147,4 @@ finish_client x
 is and_nobody_opens_it_when_it_is_gone "$(run_in a open="$tmp/handle")" "open CUDA_ERROR_INVALID_HANDLE"
 is memory_that_was_exported_is_free_when_it_is_freed "$(run_in a exports=20)" "exports ok"
 "$wormhole" stop --force
-rm -f "$books"
+finish

@@ -6,33 +6,14 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
-. "$WH_TOP/tests/tenant/suspended.sh"
+. "$WH_TOP/tests/tenant/books.sh"
 
-export WORMHOLE_SOFTGPU_MEM=256M WORMHOLE_SOFTGPU_BIND=1
-M=1048576
-paged=$WH_BUILD/tests/tenant/bin/paged
-books=$(mktemp /dev/shm/books.XXXXXX)
-export WORMHOLE_SOFTGPU_BOOKS="$books"
-trap 'clean_up; rm -f "$books"' EXIT
-is_state() { [ "$(state "$1")" = "$2" ]; }
-# The device's books, as in overcommit_test.sh.
-is_empty() {
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu "$client" alloc=4096 >/dev/null
-	[ "$(od -An -tu8 -j64 -N8 "$books")" -lt $M ]
-}
+export WORMHOLE_SOFTGPU_MEM=256M
 begin() {
 	await is_empty
 	fd=3
 	serve --nvml none --worker-uid none "$@"
 	for t in a b; do "$wormhole" tenant create "$t" --mem 200M; done
-}
-# start_paged NAME TENANT WORDS... is `start' with that program.
-start_paged() {
-	name=$1 tenant=$2
-	shift 2
-	client=$paged
-	start "$name" --tenant "$tenant" -- "$@"
-	client=$WH_BUILD/tests/tenant/bin/client
 }
 # Memory that is a worker's alone, in MiB.
 own_memory() { awk '/^RssAnon/ { print int($2 / 1024) }' "/proc/$(worker a)/status"; }
@@ -67,7 +48,7 @@ w=$(worker a)
 ok a_worker_is_in_the_middle_of_it await halted "$w"
 is its_tenant_is_on_its_way "$(state a)" suspending
 kill -KILL "$w"
-# softgpu's books do not know the end of a process yet (overcommit_test.sh).
+# softgpu's books do not know the end of a process yet (books.sh).
 await eval '[ -n "$(said y)" ]'
 like its_end_is_an_answer_for_who_waits "$(said y)" "^ok $\|^CUDA_ERROR_OUT_OF_MEMORY $"
 finish_client x 2>/dev/null

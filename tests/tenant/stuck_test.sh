@@ -5,13 +5,9 @@
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
+. "$WH_TOP/tests/tenant/books.sh"
 
-export WORMHOLE_SOFTGPU_MEM=64M WORMHOLE_SOFTGPU_BIND=1
-M=1048576
-books=$(mktemp /dev/shm/books.XXXXXX)
-export WORMHOLE_SOFTGPU_BOOKS="$books"
-trap 'clean_up; rm -f "$books"' EXIT
-worker() { field "$1" "t['workers'][0]['pid']"; }
+export WORMHOLE_SOFTGPU_MEM=64M
 # tried adds the process that asks the driver now to a list, with the time of its start, in the
 # kernel's ticks. It may be seen late on a busy machine.
 tried() {
