@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "start.h"
+
 static void name_error(CUresult res)
 {
 	const char *name = "?";
@@ -23,13 +25,8 @@ static void name_error(CUresult res)
 
 static CUresult start(CUdeviceptr *p)
 {
-	CUcontext ctx;
-	CUresult res = cuInit(0);
+	CUresult res = start_context();
 
-	if (res == CUDA_SUCCESS)
-		res = cuDevicePrimaryCtxRetain(&ctx, 0);
-	if (res == CUDA_SUCCESS)
-		res = cuCtxSetCurrent(ctx);
 	return res ? res : cuMemAlloc(p, 65536);
 }
 

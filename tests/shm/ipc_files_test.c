@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "pass_file.h"
+#include "start.h"
 #include "tap.h"
 
 #define FD	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -31,16 +32,10 @@ static size_t page;
 
 static CUresult start(void)
 {
-	CUcontext ctx;
-	CUresult res = cuInit(0);
+	CUresult res = start_context();
 
-	if (res == CUDA_SUCCESS)
-		res = cuDevicePrimaryCtxRetain(&ctx, 0);
-	if (res == CUDA_SUCCESS)
-		res = cuCtxSetCurrent(ctx);
-	if (res == CUDA_SUCCESS)
-		res = cuMemGetAllocationGranularity(&page, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-	return res;
+	return res ? res : cuMemGetAllocationGranularity(&page, &prop,
+							 CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 }
 
 static CUdeviceptr map(CUmemGenericAllocationHandle h)
@@ -86,27 +81,6 @@ static int peer(int conn)
 			return 1;
 	}
 	return 0;
-}
-
-static pid_t start_peer(int *conn)
-{
-	char number[16];
-	int pair[2];
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
-		exit(1);
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		close(pair[0]);
-		snprintf(number, sizeof(number), "%d", pair[1]);
-		execl("/proc/self/exe", "ipc-files", "--peer", number, (char *)NULL);
-		_exit(127);
-	}
-	close(pair[1]);
-	*conn = pair[0];
-	return pid;
 }
 
 static CUresult ask(int conn, int fd, uint32_t *word)

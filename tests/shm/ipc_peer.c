@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "start.h"
+
 static const char add[] =
 	".version 7.0\n.target sm_52\n.address_size 64\n"
 	".visible .entry add(.param .u64 p, .param .u32 v, .param .u32 n)\n{\n"
@@ -20,16 +22,6 @@ static const char add[] =
 	"mul.wide.u32 %d2, %r3, 4;\ncvta.to.global.u64 %d1, %d1;\nadd.u64 %d1, %d1, %d2;\n"
 	"ld.global.u32 %r6, [%d1];\nadd.u32 %r6, %r6, %r1;\nst.global.u32 [%d1], %r6;\n"
 	"end:\nret;\n}\n";
-
-static CUresult start(void)
-{
-	CUcontext ctx;
-	CUresult res = cuInit(0);
-
-	if (res == CUDA_SUCCESS)
-		res = cuDevicePrimaryCtxRetain(&ctx, 0);
-	return res ? res : cuCtxSetCurrent(ctx);
-}
 
 static CUresult run_add(CUdeviceptr p, uint32_t value, uint32_t n)
 {
@@ -176,14 +168,14 @@ void peer_main(int argc, char **argv)
 	alarm(120);
 	signal(SIGPIPE, SIG_IGN);
 	if (argc != 4 || strcmp(argv[1], "--peer")) {
-		if (start() == CUDA_SUCCESS)
+		if (start_context() == CUDA_SUCCESS)
 			return;
 		printf("Bail out! CUDA does not start\n");
 		exit(1);
 	}
 	from = atoi(argv[2]);
 	to = atoi(argv[3]);
-	if (start() != CUDA_SUCCESS)
+	if (start_context() != CUDA_SUCCESS)
 		exit(1);
 	while (receive(from, &call, sizeof(call))) {
 		a = peer_do(&call);

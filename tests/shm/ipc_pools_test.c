@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "pass_file.h"
+#include "start.h"
 #include "tap.h"
 
 #define FD	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -23,16 +24,6 @@
 
 static CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = FD,
 				.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
-
-static CUresult start(void)
-{
-	CUcontext ctx;
-	CUresult res = cuInit(0);
-
-	if (res == CUDA_SUCCESS)
-		res = cuDevicePrimaryCtxRetain(&ctx, 0);
-	return res ? res : cuCtxSetCurrent(ctx);
-}
 
 static CUresult import(CUmemoryPool *pool, int fd)
 {
@@ -100,7 +91,7 @@ static int peer(int conn)
 	struct call c;
 	uint32_t say[2];
 
-	if (start())
+	if (start_context())
 		return 1;
 	while (recv(conn, &c, sizeof(c), 0) == sizeof(c)) {
 		say[1] = 0;
@@ -109,27 +100,6 @@ static int peer(int conn)
 			return 1;
 	}
 	return 0;
-}
-
-static pid_t start_peer(int *conn)
-{
-	char number[16];
-	int pair[2];
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
-		exit(1);
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		close(pair[0]);
-		snprintf(number, sizeof(number), "%d", pair[1]);
-		execl("/proc/self/exe", "ipc-pools", "--peer", number, (char *)NULL);
-		_exit(127);
-	}
-	close(pair[1]);
-	*conn = pair[0];
-	return pid;
 }
 
 static CUresult ask(int conn, enum op op, const CUmemPoolPtrExportData *data, int fd,
@@ -219,7 +189,7 @@ int main(int argc, char **argv)
 	alarm(100);
 	if (argc == 3 && !strcmp(argv[1], "--peer"))
 		return peer(atoi(argv[2]));
-	if (start()) {
+	if (start_context()) {
 		printf("Bail out! CUDA does not start\n");
 		return 1;
 	}
