@@ -466,8 +466,17 @@ static const struct wh_mem_entry *allocation_of(struct wh_session *s, uint64_t r
 	return e && e->device >= 0 ? e : NULL;
 }
 
-CUresult wh_ipc_export_file(struct wh_session *s, uint32_t kind, const struct wh_mem_entry *a,
-			    int fd, struct wh_ipc_handle *out)
+bool wh_ipc_exports(struct wh_session *s, const void *handle, CUmemAllocationHandleType type,
+		    CUresult *res)
+{
+	*res = handle ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	if (handle && !s->limits.ipc)
+		return !wh_ipc_refused(s, res);
+	return handle && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+static CUresult offer(struct wh_session *s, uint32_t kind, const struct wh_mem_entry *a, int fd,
+		      struct wh_ipc_handle *out)
 {
 	struct wh_shared what = {
 		.kind = kind, .device = a->device, .key = a->key, .bytes = a->bytes,
@@ -484,37 +493,35 @@ CUresult wh_ipc_export_file(struct wh_session *s, uint32_t kind, const struct wh
 	return res;
 }
 
+CUresult wh_ipc_export_file(struct wh_session *s, uint32_t kind, const struct wh_mem_entry *a,
+			    int fd, void *handle)
+{
+	struct wh_shareable *own = handle;
+
+	if (s->limits.ipc && a)
+		return offer(s, kind, a, fd, handle);
+	if (s->limits.ipc) {
+		close(fd);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	own->magic = WH_SHAREABLE_OWN;
+	own->fd = fd;
+	return CUDA_SUCCESS;
+}
+
 bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHandle allocation,
 		   CUmemAllocationHandleType type, uint64_t flags, CUresult *res)
 {
-	struct wh_shareable *own = handle;
 	const struct wh_mem_entry *a;
 	int fd = -1;
 
-	*res = CUDA_ERROR_INVALID_VALUE;
-	if (!handle)
-		return true;
-	if (!s->limits.ipc) {
-		if (wh_ipc_refused(s, res))
-			return true;
-		*res = s->drv.cuMemExportToShareableHandle(&fd, allocation, type, flags);
-		own->magic = WH_SHAREABLE_OWN;
-		own->fd = fd;
-		return true;
-	}
-	*res = CUDA_ERROR_NOT_SUPPORTED;
-	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+	if (!wh_ipc_exports(s, handle, type, res))
 		return true;
 	*res = s->drv.cuMemExportToShareableHandle(&fd, allocation, type, flags);
 	if (*res != CUDA_SUCCESS)
 		return true;
-	a = allocation_of(s, allocation);
-	if (a) {
-		*res = wh_ipc_export_file(s, WH_SHARED_ALLOCATION, a, fd, handle);
-	} else {
-		close(fd);
-		*res = CUDA_ERROR_INVALID_VALUE;
-	}
+	a = s->limits.ipc ? allocation_of(s, allocation) : NULL;
+	*res = wh_ipc_export_file(s, WH_SHARED_ALLOCATION, a, fd, handle);
 	return true;
 }
 
@@ -572,48 +579,50 @@ void wh_ipc_settle(struct wh_session *s, struct wh_shared *e, uint64_t object, b
 	wh_ipc_unlock(s);
 }
 
-static CUresult import_entry(struct wh_session *s, const struct wh_ipc_handle *h,
-			     CUmemGenericAllocationHandle *allocation,
-			     CUmemAllocationHandleType type)
+struct wh_ipc_opening wh_ipc_import_begin(struct wh_session *s, uint32_t kind, const void *handle,
+					  CUmemAllocationHandleType type, CUresult *res)
 {
-	CUresult res = CUDA_ERROR_INVALID_VALUE;
-	struct wh_shared *e;
+	struct wh_ipc_opening o = { .fd = -1 };
+	const struct wh_shareable *own = handle;
+	struct wh_ipc_handle h;
 	uint32_t pid = 0;
-	bool had = false;
-	int fd;
 
-	e = wh_ipc_reserve(s, WH_SHARED_ALLOCATION, h->id, &had, &pid);
-	if (!e)
-		return res;
-	fd = wh_ipc_fetch(e, pid, h->id);
-	if (fd >= 0) {
-		res = s->drv.cuMemImportFromShareableHandle(allocation, (void *)(intptr_t)fd, type);
-		close(fd);
+	*res = CUDA_ERROR_INVALID_VALUE;
+	if (!handle)
+		return o;
+	if (!s->limits.ipc) {
+		if (!wh_ipc_refused(s, res) && own->magic == WH_SHAREABLE_OWN)
+			o.fd = own->fd;
+		return o;
 	}
-	wh_ipc_settle(s, e, *allocation, res == CUDA_SUCCESS && note_allocation(s, *allocation),
-		      had);
-	return res;
+	memcpy(&h, handle, sizeof(h));
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && wh_ipc_taken(&h, kind))
+		o.entry = wh_ipc_reserve(s, kind, h.id, &o.had, &pid);
+	if (o.entry)
+		o.fd = wh_ipc_fetch(o.entry, pid, h.id);
+	return o;
+}
+
+void wh_ipc_import_end(struct wh_session *s, const struct wh_ipc_opening *o, uint64_t object,
+		       bool good)
+{
+	if (!o->entry)
+		return;
+	if (o->fd >= 0)
+		close(o->fd);
+	wh_ipc_settle(s, o->entry, object, good, o->had);
 }
 
 bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocation,
 		   const void *handle, CUmemAllocationHandleType type, CUresult *res)
 {
-	const struct wh_shareable *own = handle;
-	struct wh_ipc_handle h;
+	struct wh_ipc_opening o = wh_ipc_import_begin(s, WH_SHARED_ALLOCATION, handle, type, res);
 
-	*res = CUDA_ERROR_INVALID_VALUE;
-	if (!handle)
-		return true;
-	memcpy(&h, handle, sizeof(h));
-	if (!s->limits.ipc) {
-		if (!wh_ipc_refused(s, res) && own->magic == WH_SHAREABLE_OWN)
-			*res = s->drv.cuMemImportFromShareableHandle(allocation,
-						(void *)(intptr_t)own->fd, type);
-		return true;
-	}
-	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
-	    wh_ipc_taken(&h, WH_SHARED_ALLOCATION))
-		*res = import_entry(s, &h, allocation, type);
+	if (o.fd >= 0)
+		*res = s->drv.cuMemImportFromShareableHandle(allocation,
+							     (void *)(intptr_t)o.fd, type);
+	wh_ipc_import_end(s, &o, *allocation, *res == CUDA_SUCCESS && o.entry &&
+			  note_allocation(s, *allocation));
 	return true;
 }
 

@@ -26,90 +26,39 @@ static CUresult keep_all(struct wh_session *s, CUmemoryPool pool)
 	return s->drv.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
 }
 
-static CUresult export_pool(struct wh_session *s, CUmemoryPool pool, CUmemAllocationHandleType type,
-			    uint64_t flags, struct wh_ipc_handle *out)
-{
-	const struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_H_CUmemoryPool,
-						   (uintptr_t)pool);
-	CUresult res;
-	int fd = -1;
-
-	/* A pool that was not made here, but imported, is its maker's to export. */
-	if (!e || e->device < 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	res = s->drv.cuMemPoolExportToShareableHandle(&fd, pool, type, flags);
-	if (res != CUDA_SUCCESS)
-		return res;
-	res = keep_all(s, pool);
-	if (res != CUDA_SUCCESS) {
-		close(fd);
-		return res;
-	}
-	return wh_ipc_export_file(s, WH_SHARED_POOL, e, fd, out);
-}
-
 bool wh_ipc_export_pool(struct wh_session *s, void *handle, CUmemoryPool pool,
 			CUmemAllocationHandleType type, uint64_t flags, CUresult *res)
 {
-	struct wh_shareable *own = handle;
+	const struct wh_mem_entry *e = NULL;
 	int fd = -1;
 
-	*res = CUDA_ERROR_INVALID_VALUE;
-	if (!handle)
+	if (!wh_ipc_exports(s, handle, type, res))
 		return true;
-	if (!s->limits.ipc) {
-		if (wh_ipc_refused(s, res))
-			return true;
-		*res = s->drv.cuMemPoolExportToShareableHandle(&fd, pool, type, flags);
-		own->magic = WH_SHAREABLE_OWN;
-		own->fd = fd;
+	if (s->limits.ipc)
+		e = wh_mem_find(s->limits.mem, WH_H_CUmemoryPool, (uintptr_t)pool);
+	/* A pool that was not made here, but imported, is its maker's to export. */
+	*res = s->limits.ipc && (!e || e->device < 0) ? CUDA_ERROR_INVALID_VALUE :
+	       s->drv.cuMemPoolExportToShareableHandle(&fd, pool, type, flags);
+	if (*res != CUDA_SUCCESS)
 		return true;
-	}
-	*res = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ?
-	       export_pool(s, pool, type, flags, handle) : CUDA_ERROR_NOT_SUPPORTED;
-	return true;
-}
-
-static CUresult import_pool(struct wh_session *s, const struct wh_ipc_handle *h, CUmemoryPool *pool,
-			    CUmemAllocationHandleType type, uint64_t flags)
-{
-	CUresult res = CUDA_ERROR_INVALID_VALUE;
-	struct wh_shared *e;
-	uint32_t pid = 0;
-	bool had = false;
-	int fd;
-
-	e = wh_ipc_reserve(s, WH_SHARED_POOL, h->id, &had, &pid);
-	if (!e)
-		return res;
-	fd = wh_ipc_fetch(e, pid, h->id);
-	if (fd >= 0) {
-		res = s->drv.cuMemPoolImportFromShareableHandle(pool, (void *)(intptr_t)fd, type,
-								flags);
+	if (e)
+		*res = keep_all(s, pool);
+	if (*res == CUDA_SUCCESS)
+		*res = wh_ipc_export_file(s, WH_SHARED_POOL, e, fd, handle);
+	else
 		close(fd);
-	}
-	wh_ipc_settle(s, e, (uintptr_t)*pool, res == CUDA_SUCCESS, had);
-	return res;
+	return true;
 }
 
 bool wh_ipc_import_pool(struct wh_session *s, CUmemoryPool *pool, const void *handle,
 			CUmemAllocationHandleType type, uint64_t flags, CUresult *res)
 {
-	const struct wh_shareable *own = handle;
-	struct wh_ipc_handle h;
+	struct wh_ipc_opening o = wh_ipc_import_begin(s, WH_SHARED_POOL, handle, type, res);
 
-	*res = CUDA_ERROR_INVALID_VALUE;
-	if (!handle)
-		return true;
-	memcpy(&h, handle, sizeof(h));
-	if (!s->limits.ipc) {
-		if (!wh_ipc_refused(s, res) && own->magic == WH_SHAREABLE_OWN)
-			*res = s->drv.cuMemPoolImportFromShareableHandle(pool,
-						(void *)(intptr_t)own->fd, type, flags);
-		return true;
-	}
-	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && wh_ipc_taken(&h, WH_SHARED_POOL))
-		*res = import_pool(s, &h, pool, type, flags);
+	if (o.fd >= 0)
+		*res = s->drv.cuMemPoolImportFromShareableHandle(pool, (void *)(intptr_t)o.fd, type,
+								 flags);
+	wh_ipc_import_end(s, &o, (uintptr_t)*pool, *res == CUDA_SUCCESS);
 	return true;
 }
 

@@ -58,13 +58,27 @@ bool wh_ipc_paged_get(struct wh_session *s, struct wh_ipc_handle *out, CUdevicep
 CUresult wh_ipc_paged_open(struct wh_session *s, const struct wh_ipc_handle *h, CUdeviceptr *addr,
 			   unsigned int flags);
 
-/* Offers a descriptor of `a` to others, and closes it where that fails. */
-CUresult wh_ipc_export_file(struct wh_session *s, uint32_t kind, const struct wh_mem_entry *a,
-			    int fd, struct wh_ipc_handle *out);
+/* May the driver be asked for a descriptor of this type? False: *res is the answer. */
+bool wh_ipc_exports(struct wh_session *s, const void *handle, CUmemAllocationHandleType type,
+		    CUresult *res);
 /*
- * An import by descriptor: marks the entry as open, asks its owner (-1: it has none), and notes
- * how it went.
+ * Makes 64 bytes that stand for a descriptor: of `a`, which is offered to others, or without a
+ * tenant of this process. The descriptor is closed where that fails.
  */
+CUresult wh_ipc_export_file(struct wh_session *s, uint32_t kind, const struct wh_mem_entry *a,
+			    int fd, void *handle);
+/* An import of such bytes. Without a descriptor (-1) the driver is not asked, and *res is set. */
+struct wh_ipc_opening {
+	struct wh_shared *entry;	/* NULL: without a tenant */
+	int fd;
+	bool had;			/* this worker had it open */
+};
+struct wh_ipc_opening wh_ipc_import_begin(struct wh_session *s, uint32_t kind, const void *handle,
+					  CUmemAllocationHandleType type, CUresult *res);
+/* The driver has been asked, and `object` is what it made, if that is `good`. */
+void wh_ipc_import_end(struct wh_session *s, const struct wh_ipc_opening *o, uint64_t object,
+		       bool good);
+/* Its steps: the entry is marked as open, its owner is asked (-1: it has none), and it is noted. */
 struct wh_shared *wh_ipc_reserve(struct wh_session *s, uint32_t kind, const uint64_t id[2],
 				 bool *had, uint32_t *pid);
 int wh_ipc_fetch(const struct wh_shared *e, uint32_t pid, const uint64_t id[2]);
