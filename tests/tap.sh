@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A TAP writer for shell tests, which source it: first `plan N`, then one is() or ok() for each
-# behaviour, and `finish` as the last command. Tests that print their points themselves (`ok
-# STATUS NAME`) source it for its functions that skip.
+# A TAP writer for shell tests, which source it: first `plan N`, then one is(), ok() or point() for
+# each behaviour, and `finish` as the last command.
 
 [ -z "${WH_TOP:-}" ] || . "$WH_TOP/tests/stand_ins.sh"
 tap_run=0
@@ -55,6 +54,20 @@ like() {
 		diag "no match of: $3"
 		diag "in: $2"
 	fi
+}
+
+# point NAME passes if the command before it has succeeded. It returns that status, so what stands
+# behind `||' can say more of a failure. No command may stand in NAME.
+point() {
+	tap_status=$?
+	tap_run=$((tap_run + 1))
+	if [ $tap_status = 0 ]; then
+		echo "ok $tap_run - $1"
+	else
+		tap_failed=$((tap_failed + 1))
+		echo "not ok $tap_run - $1"
+	fi
+	return $tap_status
 }
 
 # await COMMAND... runs a command until it succeeds, $await_limit seconds at most: a limit for what

@@ -8,49 +8,39 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
+. "$WH_TOP/tests/tap.sh"
 abi=$WH_TOP/hypercall-abi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-n=0
 
-# ok STATUS NAME prints one point, with the contents of $tmp/log as diagnostics.
-ok() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$tmp/log"
-	fi
-	: >"$tmp/log"
-}
+judge() { point "$1" || sed 's/^/# /' "$tmp/log"; }
 
-echo "TAP version 13"
-echo "1..8"
-: >"$tmp/log"
+plan 8
 
 "$WH_BUILD/hypercall-abi/layout" | diff -u "$abi/layout.ref" - >"$tmp/log" 2>&1
-ok $? layout_is_the_committed_one
+judge layout_is_the_committed_one
 
 # A member that members.h leaves out shows as a gap, so a layout without gaps lists all members.
 ! grep '(gap)' "$abi/layout.ref" >"$tmp/log"
-ok $? every_member_is_listed
+judge every_member_is_listed
 
 # Function-like macros and the include guard are no numbers.
 sed -n 's/^#define \([A-Z][A-Z0-9_]*\)[[:space:]].*/\1/p' "$abi/wormhole_abi.h" "$abi/window.h" |
 	sort >"$tmp/want"
 sed -n 's/^NUMBER(\(.*\))$/\1/p' "$abi/members.h" | sort >"$tmp/have"
 diff "$tmp/want" "$tmp/have" >"$tmp/log"
-ok $? every_number_is_listed
+judge every_number_is_listed
 
 sed -n 's/^struct \(wh_[a-z_]*\) {.*/\1/p' "$abi/wormhole_abi.h" "$abi/window.h" |
 	sort >"$tmp/want"
 sed -n 's/^STRUCT(\(.*\))$/\1/p' "$abi/members.h" | sort >"$tmp/have"
 diff "$tmp/want" "$tmp/have" >"$tmp/log"
-ok $? every_struct_is_listed
+judge every_struct_is_listed
 
 for lang in "c gnu89" "c gnu11" "c++ c++17"; do
 	set -- $lang
+	name=$(echo "$2" | tr -c 'a-z0-9\n' p)
+	: >"$tmp/log"
 	for h in wormhole_abi.h window.h hypercall.h; do
 		[ "$1 $h" != "c hypercall.h" ] || [ "$2" = gnu11 ] || continue
 		printf '#include "%s"\n' "$h" >"$tmp/x.c"
@@ -58,7 +48,7 @@ for lang in "c gnu89" "c gnu11" "c++ c++17"; do
 			-fsyntax-only -I"$abi" "$tmp/x.c" >>"$tmp/log" 2>&1 || echo "$lang $h" >>"$tmp/log"
 	done
 	[ ! -s "$tmp/log" ]
-	ok $? "headers_compile_alone_as_$(echo "$2" | tr -c 'a-z0-9\n' p)"
+	judge "headers_compile_alone_as_$name"
 done
 
 # NASM reads the generated constants, and a few are what C says.
@@ -72,4 +62,5 @@ cat >"$tmp/x.asm" <<'END'
 %endif
 END
 nasm -f elf64 -Werror -I"$WH_BUILD/gen/" -o "$tmp/x.o" "$tmp/x.asm" >"$tmp/log" 2>&1
-ok $? nasm_reads_the_constants
+judge nasm_reads_the_constants
+finish

@@ -7,7 +7,7 @@
 start_server --part-size 64M
 export ATTACK_SERVER=$server
 "$WH_BUILD/tests/attack/bin/ring" | sed 's/^1\.\.24$/1..30/'
-n=24
+tap_run=24
 await no_workers
 point "no_worker_is_left_over" || workers | sed 's/^/# /'
 grep -q "the client's ring says number 0xffffffff at call" "$tmp/server.err"

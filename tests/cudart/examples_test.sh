@@ -7,47 +7,43 @@
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/cudart/environment.sh"
 programs="array_add vectorAdd matmul reduce streams threads"
-n=0
 
-ok() { # STATUS NAME
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; echo "$out" | sed 's/^/# /'; fi
-}
+judge() { point "$1" || diag "$out"; }
 passed() { # reads $out and $rc
 	[ "$rc" = 0 ] && echo "$out" | tail -n 1 | grep -q ": PASS: "
 }
 
 [ -x "$WH_BUILD/examples/static/streams" ] ||
 	skip_all "nvcc was not there when the examples were built"
-echo "TAP version 13"
 case $(basename "$0" .t) in
 *_shm) use_transport shm ;;
 *) use_transport direct ;;
 esac
-echo "1..27"
+plan 27
 
 for p in $programs; do
 	f=$WH_BUILD/examples
 	out=$(ldd "$f/static/$p" "$f/shared/$p" | grep -i '=>.*wormhole'
 	      nm "$f/static/$p" "$f/shared/$p" | grep -iE ' (wh|sgpu|rt|preload|wormhole)_'
 	      readelf -d "$f/shared/$p" "$f/static/$p" | grep -E 'RPATH|RUNPATH')
-	[ -z "$out" ]; ok $? "nothing_of_ours_is_in_$p"
+	[ -z "$out" ]; judge "nothing_of_ours_is_in_$p"
 done
 for p in $programs; do
 	out=$(LD_LIBRARY_PATH=$shared_path timeout 60 "$WH_BUILD/examples/shared/$p" 2>&1); rc=$?
-	passed; ok $? "shared_${p}_agrees_with_the_cpu"
+	passed; judge "shared_${p}_agrees_with_the_cpu"
 done
 for p in $programs; do
 	out=$(LD_LIBRARY_PATH=$static_path LD_PRELOAD=$stubs/libwormhole-preload.so \
 	      timeout 60 "$WH_BUILD/examples/static/$p" 2>&1); rc=$?
-	passed; ok $? "static_${p}_agrees_with_the_cpu"
+	passed; judge "static_${p}_agrees_with_the_cpu"
 done
 for p in $programs; do
 	out=$(LD_LIBRARY_PATH=$shared_path timeout 60 "$WH_BUILD/examples/shared/$p" 257 2>&1); rc=$?
-	passed; ok $? "${p}_takes_a_size"
+	passed; judge "${p}_takes_a_size"
 done
 out=$(LD_LIBRARY_PATH=$shared_path "$WH_BUILD/examples/shared/array_add" 2>&1)
-echo "$out" | sed -n 1p | grep -q '^before: 0 0\.5 1 .* 15\.5$'; ok $? array_add_prints_the_array_before
-echo "$out" | sed -n 2p | grep -q '^after:  1 1\.5 2 .* 16\.5$'; ok $? array_add_prints_the_array_after
+echo "$out" | sed -n 1p | grep -q '^before: 0 0\.5 1 .* 15\.5$'; judge array_add_prints_the_array_before
+echo "$out" | sed -n 2p | grep -q '^after:  1 1\.5 2 .* 16\.5$'; judge array_add_prints_the_array_after
 out=$(LD_LIBRARY_PATH=$shared_path "$WH_BUILD/examples/shared/array_add" x 2>&1); rc=$?
-[ "$rc" = 2 ] && echo "$out" | grep -q '^usage: '; ok $? a_size_that_is_no_number_is_a_usage_error
+[ "$rc" = 2 ] && echo "$out" | grep -q '^usage: '; judge a_size_that_is_no_number_is_a_usage_error
+finish

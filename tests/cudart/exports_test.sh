@@ -3,29 +3,23 @@
 # What libcudart.so.13 exports, what it refuses and how it says so. No device is needed.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
+. "$WH_TOP/tests/tap.sh"
 bin=$WH_BUILD/tests/cudart/bin
 lib=$WH_BUILD/client-stubs/libcudart.so.13
 python=/usr/bin/python3
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-n=0
 
-ok() { # STATUS NAME
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 show() { head -n 20 "$1" | sed 's/^/# /'; }
 exports() { nm -D --defined-only "$1" | awk '{print $3}' | sort; }
 
-echo "TAP version 13"
-echo "1..8"
+plan 8
 
 exports "$lib" | sed -n 's/@@libcudart\.so\.13$//p' | grep -v '^libcudart' >"$tmp/ours"
 $python -B "$WH_TOP/cuda-api/gen_runtime.py" --symbols | LC_ALL=C sort >"$tmp/listed"
 LC_ALL=C sort -o "$tmp/ours" "$tmp/ours"
 diff "$tmp/listed" "$tmp/ours" >"$tmp/diff"
-ok $? every_listed_symbol_is_exported_with_the_version_node
+point every_listed_symbol_is_exported_with_the_version_node
 show "$tmp/diff"
 
 nvcc=$(command -v "${NVCC:-nvcc}")
@@ -42,25 +36,26 @@ if [ -n "$toolkit" ]; then
 		grep -vxFf "$tmp/theirs" >"$tmp/newer"
 	exports "$lib" | grep -vxFf "$tmp/newer" >"$tmp/ours"
 	diff "$tmp/theirs" "$tmp/ours" >"$tmp/diff"
-	ok $? the_symbols_are_those_of_the_toolkits_library
+	point the_symbols_are_those_of_the_toolkits_library
 	show "$tmp/diff"
 else
 	skip the_symbols_are_those_of_the_toolkits_library "the toolkit's libcudart.so.13 is not here"
 fi
 
 readelf -d "$lib" | grep -q 'soname: \[libcudart.so.13\]'
-ok $? the_soname_is_libcudart_so_13
+point the_soname_is_libcudart_so_13
 ! readelf -d "$lib" | grep NEEDED | grep -qi 'cuda'
-ok $? no_cuda_library_is_linked_in
+point no_cuda_library_is_linked_in
 
 # cudaImportExternalMemory is refused; the program calls it three times.
 WORMHOLE_LOG=1 "$bin/refused" "$lib" >"$tmp/out" 2>"$tmp/err"
-ok $? a_refused_call_returns_not_supported_and_leaves_it_as_last_error
+point a_refused_call_returns_not_supported_and_leaves_it_as_last_error
 [ "$(grep -c 'cudaImportExternalMemory is not supported' "$tmp/err")" = 1 ]
-ok $? a_refused_call_names_itself_once
+point a_refused_call_names_itself_once
 "$bin/refused" "$lib" >"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/err" ]
-ok $? without_wormhole_log_nothing_is_printed
+point without_wormhole_log_nothing_is_printed
 
 WH_CUDART=$lib WH_TOOLKIT_CUDART=$toolkit "$bin/errors" >"$tmp/out"
-ok $? error_names_and_texts_are_right
+point error_names_and_texts_are_right
 show "$tmp/out"
+finish

@@ -20,6 +20,6 @@ check() { # name
 	point "$1" || head -20 "$tmp/diff" | sed 's/^/# /'
 }
 (use_loopback && check loopback_answers_as_the_genuine_library)
-n=1
+tap_run=1
 start_server
 check shm_answers_as_the_genuine_library

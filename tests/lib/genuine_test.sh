@@ -25,10 +25,7 @@ compare() { # owner, folder of the libraries, driver
 	point "in_process_they_give_the_same_bits" || why
 }
 
-skipped() { # name
-	n=$((n + 1))
-	echo "ok $n - $1 # SKIP needs an NVIDIA GPU, its driver and $nvidia/libcublas.so.13"
-}
+skipped() { skip "$1" "needs an NVIDIA GPU, its driver and $nvidia/libcublas.so.13"; }
 
 nvidia=${CUDA_LIB:-/usr/local/cuda/lib64}
 driver=${WH_GPU_DRIVER:-$(ldconfig -p | awk '$1 == "libcuda.so.1" { print $NF; exit }')}

@@ -9,7 +9,6 @@ genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
 
 exports() { objdump -T "$1" | awk '$4 != "*UND*" && NF >= 6 { print $NF }' | grep -E "^$2[A-Z]" | sort; }
 names() { "$PYTHON" -B "$WH_TOP/cuda-api/gen_refused.py" "$WH_TOP/cuda-api/$1.refused" "$2"; }
-skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 
 check() { # NAME SONAME PREFIX [--names-of-older or --names-of-oldest]
 	names "$1" "${4:---names}" | sort >"$tmp/want"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The shm tests source this file: a server of their own over softgpu, and points that
-# go by the status of the command before.
+# The shm tests source this file: a server of their own over softgpu.
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
@@ -10,19 +9,11 @@ chmod 755 "$tmp"	# workers run as other users
 WH_BACKEND=${WH_BACKEND:-$WH_BUILD/softgpu/libcuda.so.1}
 bin=$WH_BUILD/tests/shm/bin
 server=
-n=0
 
 . "$WH_TOP/tests/tap.sh"
 export LD_LIBRARY_PATH="$WH_BUILD/client-stubs"
 export WORMHOLE_TRANSPORT=shm WORMHOLE_SOCKET="$tmp/server.sock"
 unset WORMHOLE_LOG
-
-point() { # name; the exit status before is the verdict
-	rc=$?
-	n=$((n + 1))
-	[ $rc = 0 ] && echo "ok $n - $1" || echo "not ok $n - $1"
-	return $rc
-}
 
 start_server() {
 	# The output of the last server must not count for this one.

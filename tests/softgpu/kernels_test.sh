@@ -9,39 +9,27 @@ dir=$WH_BUILD/tests/softgpu
 run=$dir/kernels
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-n=0
-bad=0
 
-point() {	# point STATUS NAME
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$tmp/err"
-		bad=1
-	fi
-}
+judge() { point "$1" || sed 's/^/# /' "$tmp/err"; }
 
 works() {	# works WAY IMAGE NAME
 	"$run" "$1" "$dir/$2" > "$tmp/out" 2> "$tmp/err"
-	point $? "$3"
+	judge "$3"
 }
 
 refused() {	# refused ERROR WAY IMAGE NAME
 	! "$run" "$2" "$dir/$3" > "$tmp/out" 2> "$tmp/err" &&
 		grep -q "$1\$" "$tmp/err"
-	point $? "$4"
+	judge "$4"
 }
 
 faults() {	# faults KIND NAME
 	"$run" memory "$dir/kernels.ptx" "$1" > "$tmp/out" 2> "$tmp/err"
-	point $? "$2"
+	judge "$2"
 }
 
 [ -e "$dir/images.stamp" ] || skip_all "nvcc was missing when the tests were built"
-echo "TAP version 13"
-echo "1..20"
+plan 20
 works file kernels.ptx ptx_loads_from_a_file
 works memory kernels.ptx ptx_loads_from_memory
 works memory kernels_none.fatbin a_plain_fatbin_loads
@@ -56,7 +44,7 @@ works library_file kernels_none.fatbin a_library_loads_from_a_file
 printf 'block 0 says 7, a text and 1.50\nblock 1 says 7, a text and 1.50\n' \
 	> "$tmp/want"
 cmp "$tmp/want" "$tmp/out" > "$tmp/err"
-point $? kernels_print_to_the_standard_output
+judge kernels_print_to_the_standard_output
 refused CUDA_ERROR_NO_BINARY_FOR_GPU memory kernels_sass.fatbin \
 	machine_code_alone_is_no_binary
 refused CUDA_ERROR_NO_BINARY_FOR_GPU memory kernels.cubin \
@@ -67,4 +55,4 @@ faults freed a_store_to_freed_memory_is_an_illegal_address
 faults stack a_store_to_the_host_stack_is_an_illegal_address
 faults constant a_global_store_to_constant_memory_is_none
 faults assert a_failed_assertion_is_reported
-exit $bad
+finish

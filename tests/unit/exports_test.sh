@@ -6,16 +6,14 @@
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
+. "$WH_TOP/tests/tap.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 lib=$WH_BUILD/client-stubs/libcuda.so.1
 
-point() { # number, name, condition's exit status
-	[ "$3" = 0 ] && echo "ok $1 - $2" || echo "not ok $1 - $2"
-}
+show() { head "$tmp/diff" | sed 's/^/# /'; }
 
-echo "TAP version 13"
-echo "1..5"
+plan 5
 nm -D --defined-only "$lib" | awk '$2 != "A" && $3 !~ /@/ { print $3 }' | sort >"$tmp/have"
 inc=${CUDA_INC:-$WH_BUILD/nvcc/include}
 [ -e "$inc/cuda.h" ] || inc=/usr/local/cuda/include
@@ -28,22 +26,16 @@ done >"$tmp/graphics"
 PYTHONPATH=$WH_TOP/cuda-api "$PYTHON" -B -c '
 import headers
 print("\n".join(headers.parse(headers.driver_source()).functions))' | sort -u - "$tmp/graphics" >"$tmp/want"
-diff "$tmp/want" "$tmp/have" >"$tmp/diff"
-rc=$?
-[ -s "$tmp/want" ] && [ -s "$tmp/graphics" ] || rc=1
-point 1 "every_declared_function_is_exported_and_nothing_else" $rc
-sed 's/^/# /' "$tmp/diff" | head
+[ -s "$tmp/want" ] && [ -s "$tmp/graphics" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"
+point "every_declared_function_is_exported_and_nothing_else" || show
 objdump -p "$lib" | grep -q 'SONAME *libcuda.so.1$'
-point 2 "soname_is_libcuda_so_1" $?
+point "soname_is_libcuda_so_1"
 objdump -p "$lib" | awk '$1 == "NEEDED" && $2 !~ /^(libc|libpthread|libdl)\.so/ { bad = 1 } END { exit bad }'
-point 3 "only_the_c_library_is_needed" $?
+point "only_the_c_library_is_needed"
 nm -D --defined-only "$lib" | awk '$2 != "A" && $3 ~ /@/ { print $3 }' | sort >"$tmp/have"
 sed -n 's/^private \(.*\)/\1@@WORMHOLE_PRIVATE_4/p' "$WH_TOP/cuda-api/cuda.api" | sort >"$tmp/want"
-diff "$tmp/want" "$tmp/have" >"$tmp/diff"
-rc=$?
-[ -s "$tmp/want" ] || rc=1
-point 4 "the_private_interface_has_a_version_of_its_own_and_nothing_else" $rc
-sed 's/^/# /' "$tmp/diff" | head
+[ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"
+point "the_private_interface_has_a_version_of_its_own_and_nothing_else" || show
 # These are no state of the pair: fork.c's own, the transports' (which drop theirs themselves),
 # keys that are made once, the log, what the loader's auditor knows, what order.c invalidates by
 # counting up, the runtimes and functions that are watched (of_), and why the last try to connect
@@ -53,5 +45,5 @@ objdump -t "$lib" | awk 'NF > 3 && ($(NF - 2) == ".data" || $(NF - 2) == ".bss")
 	grep -v -x -e completed -e __TMC_END__ -e __dso_handle -e .data -e .bss | sort -u >"$tmp/have"
 echo "$kept" | tr ' ' '\n' >"$tmp/want"
 diff "$tmp/want" "$tmp/have" >"$tmp/diff"
-point 5 "every_variable_is_the_pairs_or_known_to_survive_a_fork" $?
-sed 's/^/# /' "$tmp/diff" | head
+point "every_variable_is_the_pairs_or_known_to_survive_a_fork" || show
+finish

@@ -5,22 +5,15 @@
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
+. "$WH_TOP/tests/tap.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
-n=0
-
-point() { # name; the exit status before is the verdict
-	rc=$?
-	n=$((n + 1))
-	[ $rc = 0 ] && echo "ok $n - $1" || echo "not ok $n - $1"
-}
 
 gen() { "$PYTHON" -B "$tmp/$1/gen_stubs.py" "$tmp/out-$1" 2>"$tmp/err"; }
 copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.api \
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
-echo "TAP version 13"
-echo "1..24"
+plan 24
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -104,3 +97,4 @@ point "number_of_another_library_stops_the_build"
 cp -r "$tmp/t" "$tmp/v" && sed -i 's/^types    72 8/types    72 9/' "$tmp/v/curand.api" && ! heads v &&
 	grep -q 'type 80 is that of' "$tmp/err"
 point "handle_types_of_another_library_stop_it"
+finish

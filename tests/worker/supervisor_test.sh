@@ -10,21 +10,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 sup=$here/fake_supervisor
 tmp=$(mktemp -d)
 pid=
-n=0
 trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; rm -rf "$tmp"' EXIT
 # When the test is stopped from outside, the trap on EXIT runs as well.
 trap 'exit 1' HUP INT PIPE TERM
 export tmp here
 
-ok() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$tmp/err"
-	fi
-}
+judge() { point "$1" || sed 's/^/# /' "$tmp/err"; }
 
 # The worker says who it is, then does what $tmp/wait.PID says.
 cat >"$tmp/worker" <<'END'
@@ -67,55 +58,57 @@ stop() {
 	wait $pid
 }
 
-echo "TAP version 13"
-echo "1..32"
+plan 32
 : >"$tmp/err"
 
 start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
 await at_least 4
-ok $? one_worker_starts_for_each_part
+judge one_worker_starts_for_each_part
 args=$(sed -n 's/^[0-9]* //p' "$tmp/started" | grep -e '--window 1 --part 1 ' | sed 's/ --ready [0-9]*//')
 case $args in
 "--device /dev/null --backend /lib/b.so --window 1 --part 1 --cpu 6 --parent $pid --part-size 4194304 --uid 5003 --tenant $tmp/t/window1 --account 1 --stack 1M")
-	ok 0 workers_get_their_own_part_cpu_and_user ;;
-*)	echo "# $args"; ok 1 workers_get_their_own_part_cpu_and_user ;;
+	true ;;
+*)	diag "$args"; false ;;
 esac
-ok "$(cut -d' ' -f2- "$tmp/started" | sort | uniq -d | wc -l)" no_two_workers_are_the_same
+judge workers_get_their_own_part_cpu_and_user
+[ -z "$(cut -d' ' -f2- "$tmp/started" | sort | uniq -d)" ]
+judge no_two_workers_are_the_same
 
 # A worker serves its client and ends.
 w=$(sed -n '/--window 0 --part 1 /s/ .*//p' "$tmp/started")
 await ready "$w"
 echo 0 >"$tmp/wait.$w"
 await at_least 5
-ok $? worker_that_served_is_replaced
+judge worker_that_served_is_replaced
 tail -1 "$tmp/started" | grep -q -e '--window 0 --part 1 '
-ok $? replacement_serves_the_same_part
+judge replacement_serves_the_same_part
 grep -q "^info: window 0 part 1: worker $w ended with its client" "$tmp/err"
-ok $? end_of_a_worker_is_logged
+judge end_of_a_worker_is_logged
 
 # A worker is killed.
 w=$(tail -1 "$tmp/started" | cut -d' ' -f1)
 kill -9 "$w"
 await at_least 6
-ok $? killed_worker_is_replaced
+judge killed_worker_is_replaced
 grep -q "^warn: window 0 part 1: worker $w died of signal 9" "$tmp/err"
-ok $? death_of_a_worker_is_logged
+judge death_of_a_worker_is_logged
 
 all=$(cut -d' ' -f1 "$tmp/started")
 stop
 left=0
 for p in $all; do await gone "$p" || left=1; done
 pid=
-ok $left sigterm_ends_all_workers
+[ $left = 0 ]
+judge sigterm_ends_all_workers
 
 # A worker that cannot start is tried again after 100, 200, 400, 800 ms, and not in a busy loop.
 : >"$tmp/fail"
 start --windows 1 --cpus 3
 await at_least 4
-ok $? failing_worker_is_tried_again
+judge failing_worker_is_tried_again
 sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -3 | tr '\n' ' ' >"$tmp/pauses"
 [ "$(cat "$tmp/pauses")" = "100 200 400 " ]
-ok $? failing_worker_is_tried_ever_more_seldom
+judge failing_worker_is_tried_ever_more_seldom
 stop
 # A worker is ready, and is then ended by its client, whoever that is.
 echo ready >"$tmp/fail"
@@ -123,7 +116,7 @@ start --windows 1 --cpus 3
 await at_least 6
 sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -5 | tr '\n' ' ' >"$tmp/pauses"
 [ "$(cat "$tmp/pauses")" = "100 200 400 800 800 " ]
-ok $? successor_of_a_worker_that_was_ready_comes_within_a_second
+judge successor_of_a_worker_that_was_ready_comes_within_a_second
 stop
 pid=
 
@@ -135,13 +128,13 @@ for cpu in 4 5; do
 	[ "$(grep -c -- "--cpu $cpu " "$tmp/started")" = 3 ] || echo "not three on CPU $cpu" >>"$tmp/err"
 done
 ! grep -q "not three" "$tmp/err"
-ok $? workers_take_the_cpus_in_turn
+judge workers_take_the_cpus_in_turn
 stop
 pid=
 FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --parts 256 \
 	--cpus 1-5 2>"$tmp/err"
 [ $? = 1 ] && grep -q "512 workers, of 511 at most, on 5 CPUs" "$tmp/err"
-ok $? too_many_workers_are_an_error
+judge too_many_workers_are_an_error
 
 # Limits: each window is a tenant, and its workers are told the tenant's files.
 limits_of() { # window: memory, percent, policy, groups of device 0
@@ -152,13 +145,13 @@ rm -f "$tmp/fail"
 start --cpus 3-4 --limit 0:mem=64M,sm=30 --limit 1:sm=50,policy=spatial
 await at_least 2
 grep -e '--window 1 ' "$tmp/started" | grep -q -e "--tenant $tmp/t/window1 --account 0\$"
-ok $? workers_are_told_their_tenant
+judge workers_are_told_their_tenant
 [ "$(limits_of 0)" = "67108864 30 1 0" ]
-ok $? limits_of_a_window_are_its_tenants
+judge limits_of_a_window_are_its_tenants
 [ "$(limits_of 1)" = "0 50 2 255" ]
-ok $? spatial_limit_has_groups_of_the_devices
+judge spatial_limit_has_groups_of_the_devices
 [ -s "$tmp/t/turns/seats/board" ]
-ok $? board_of_the_turns_is_there
+judge board_of_the_turns_is_there
 # A worker has the account of its part, whatever it writes there.
 account() { # [WORD]: the owner of window 0's first account, and what it has counted
 	/usr/bin/python3 -c 'import struct, sys
@@ -173,14 +166,14 @@ else:
 }
 w=$(sed -n '/--window 0 /s/ .*//p' "$tmp/started")
 [ "$(account)" = "($w, 0)" ]
-ok $? worker_has_the_account_of_its_part
+judge worker_has_the_account_of_its_part
 account 77
 await ready "$w"
 kill -9 "$w"
 await at_least 3
 w=$(tail -n 1 "$tmp/started" | cut -d' ' -f1)
 await eval '[ "$(account)" = "($w, 0)" ]'
-ok $? next_one_begins_with_an_empty_one
+judge next_one_begins_with_an_empty_one
 stop
 pid=
 
@@ -190,7 +183,7 @@ refused() { # NAME WORDS OPTIONS...
 	FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --cpus 1-2 \
 		--tenants "$tmp/t" "$@" 2>"$tmp/err"
 	[ $? != 0 ] && grep -q -e "$words" "$tmp/err"
-	ok $? "$name"
+	judge "$name"
 }
 refused limit_of_no_window_is_refused "no window 5" --limit 5:mem=1G
 refused spatial_limits_beyond_the_device_are_refused "window 1: device 0: 60 % of its SMs are 10 of 16 groups" \
@@ -215,40 +208,41 @@ if [ "$(id -u)" = 0 ]; then
 		--tenants "$tmp/t" --device /dev/null --worker "$tmp/worker" --backend b --cpus 3 2>"$tmp/err" &
 	pid=$!
 	await grep -q "^warn: .*only the VM's memory bounds what a worker takes of it" "$tmp/err"
-	ok $? without_cgroups_it_says_so
+	judge without_cgroups_it_says_so
 	stop
 else
-	ok 0 "without_cgroups_it_says_so # SKIP needs root"
+	skip without_cgroups_it_says_so "needs root"
 fi
 start --windows 1 --parts 2 --cpus 3-4 --memory 16777216
 await at_least 2
 group=$(cgroup)
 if [ -z "$group" ]; then
-	for p in $points; do ok 0 "$p # SKIP no cgroup is writable"; done
+	for p in $points; do skip "$p" "no cgroup is writable"; done
 	stop
 	pid=
-	exit
+	finish
 fi
 w=$(sed -n '/--part 1 /s/ .*//p' "$tmp/started")
 neighbour=$(sed -n '/--part 0 /s/ .*//p' "$tmp/started")
 grep -q -x "$w" "$group/t-worker1/cgroup.procs" && ! grep -q -x "$neighbour" "$group/t-worker1/cgroup.procs"
-ok $? worker_has_a_cgroup_of_its_own
+judge worker_has_a_cgroup_of_its_own
 [ "$(limit_of 1)" = 16777216 ]
-ok $? it_has_its_part_of_the_memory
+judge it_has_its_part_of_the_memory
 say_to "$w" eat
 await test -s "$tmp/ate.$w" && [ "$(cat "$tmp/ate.$w")" != 0 ]
-ok $? more_than_that_is_not_to_be_had
+judge more_than_that_is_not_to_be_had
 say_to "$w" fork
 await test -s "$tmp/left.$w"
 say_to "$w" 0
 await at_least 3 && await gone "$(cat "$tmp/left.$w")"
-ok $? what_it_forked_ends_with_it
+judge what_it_forked_ends_with_it
 w=$(tail -n 1 "$tmp/started" | cut -d' ' -f1)
 grep -q -x "$w" "$group/t-worker1/cgroup.procs"
-ok $? its_successor_has_a_cgroup_again
+judge its_successor_has_a_cgroup_again
 kill -0 "$neighbour" && grep -q -x "$neighbour" "$group/t-worker0/cgroup.procs"
-ok $? its_neighbour_lives_on
+judge its_neighbour_lives_on
 stop
 pid=
 [ ! -e "$group" ]
-ok $? cgroups_go_with_the_supervisor
+judge cgroups_go_with_the_supervisor
+finish
