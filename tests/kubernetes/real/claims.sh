@@ -27,8 +27,6 @@ slice() { kubectl get resourceslice n1-gpu.wormhole.invalid -o "jsonpath=$1"; }
 published() { [ "$(slice "$1")" = "$2" ]; }
 becomes() { within 60 published "$1" "$2"; slice "$1"; }
 uid() { kubectl get resourceclaim "$1" -o 'jsonpath={.metadata.uid}'; }
-# The claim that a template made for a pod.
-claim_of() { kubectl get pod "$1" -o 'jsonpath={.status.resourceClaimStatuses[0].resourceClaimName}'; }
 no_claims() { ! "$wormhole" tenant list | grep -q claim-; }
 tenants_are() { [ "$("$wormhole" tenant list | grep -c claim-)" = "$1" ]; }
 is_another_slice() { slice '{.metadata.uid}' | grep -v "$slice" | grep -q .; }
