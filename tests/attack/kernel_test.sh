@@ -5,18 +5,10 @@
 . "$(dirname "$0")/lib.sh"
 
 reach() { ATTACK_SERVER=$server "$WH_BUILD/tests/attack/bin/kernel_reach" "$1" 2>&1; }
-is() {
-	[ "$2" = "$3" ]
-	point "$1" || echo "# $2, not $3"
-}
 
-echo "TAP version 13"
+[ "$(id -u)" = 0 ] || skip_all "needs root to look into the worker"
+plan 6
 start_server --part-size 16M
-if [ "$(id -u)" != 0 ]; then
-	echo "1..0 # SKIP needs root to look into the worker"
-	exit
-fi
-echo "1..6"
 is kernel_does_not_read_its_worker "$(reach read)" "read 700 not seen"
 is kernel_does_not_write_to_its_worker "$(reach write)" "write 700 not seen"
 ! grep -q HMM "$tmp/server.err"

@@ -12,8 +12,7 @@ check() { # name, functions in the header
 	point "$1_gives_no_number_twice"
 }
 
-echo "TAP version 13"
-echo "1..$(($(libraries | wc -l) * 2))"
+plan $(($(libraries | wc -l) * 2))
 while read -r name _ _ functions _; do
 	check "$name" "$functions"
 done <<-END

@@ -4,13 +4,9 @@
 # makes, sets and destroys descriptor, layouts and preference, and asks for an algorithm, anew for
 # each product. It runs over softgpu's library.
 . "$(dirname "$0")/lib.sh"
-[ -e "$WORMHOLE_CUBLASLT" ] || {
-	echo "1..0 # SKIP no nvcc when softgpu's libraries were to be built"
-	exit 0
-}
+[ -e "$WORMHOLE_CUBLASLT" ] || skip_all "no nvcc when softgpu's libraries were to be built"
 
-echo "TAP version 13"
-echo "1..2"
+plan 2
 start_server
 one=$(requests cublaslt 1) && [ "${one% *}" -gt 0 ]
 point "products_are_made"

@@ -5,11 +5,10 @@
 . "$(dirname "$0")/lib.sh"
 genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
 
-echo "TAP version 13"
-echo "1..2"
+plan 2
 if [ ! -e "$genuine/libcudnn.so.9" ]; then
-	echo "ok 1 - loopback_answers_as_the_genuine_library # SKIP no $genuine/libcudnn.so.9"
-	echo "ok 2 - shm_answers_as_the_genuine_library # SKIP no $genuine/libcudnn.so.9"
+	skip loopback_answers_as_the_genuine_library "no $genuine/libcudnn.so.9"
+	skip shm_answers_as_the_genuine_library "no $genuine/libcudnn.so.9"
 	exit 0
 fi
 export WORMHOLE_CUDNN="$genuine/libcudnn.so.9"

@@ -6,8 +6,7 @@
 # the fake library.
 . "$(dirname "$0")/lib.sh"
 
-echo "TAP version 13"
-echo "1..7"
+plan 7
 start_server
 one=$(requests cudnn 1) && [ "${one% *}" -gt 0 ]
 point "plan_is_executed"

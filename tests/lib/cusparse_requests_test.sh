@@ -5,8 +5,7 @@
 # of the buffer and the product make requests. It runs over the fake library.
 . "$(dirname "$0")/lib.sh"
 
-echo "TAP version 13"
-echo "1..2"
+plan 2
 start_server
 few=$(requests cusparse 6) && [ "${few% *}" -gt 0 ]
 point "products_are_made"

@@ -15,8 +15,7 @@ run() { # NAME
 }
 
 mine=$(libraries | while read -r l _; do [ ! -e "$bin/fake_$l.so" ] || echo "$l"; done)
-echo "TAP version 13"
-echo "1..$(($(echo "$mine" | wc -l) + 1))"
+plan $(($(echo "$mine" | wc -l) + 1))
 
 [ "$(echo "$mine" | wc -l)" = "$(libraries | wc -l)" ]
 point "each_library_has_a_double"

@@ -30,8 +30,7 @@ skipped() { skip "$1" "needs an NVIDIA GPU, its driver and $nvidia/libcublas.so.
 nvidia=${CUDA_LIB:-/usr/local/cuda/lib64}
 driver=${WH_GPU_DRIVER:-$(ldconfig -p | awk '$1 == "libcuda.so.1" { print $NF; exit }')}
 
-echo "TAP version 13"
-echo "1..6"
+plan 6
 compare softgpu "$WH_BUILD/softgpu" "$WH_BUILD/softgpu/libcuda.so.1"
 if [ -e /dev/nvidiactl ] && [ -n "$driver" ] && [ -e "$nvidia/libcublas.so.13" ]; then
 	compare nvidia "$nvidia" "$driver"

@@ -10,8 +10,7 @@ create() { timeout 30 "$bin/create" 2>"$tmp/err"; }
 
 says() { grep -q "$1" "$tmp/err" "$tmp/server.err" 2>/dev/null || { sed 's/^/# /' "$tmp/err"; false; }; }
 
-echo "TAP version 13"
-echo "1..11"
+plan 11
 
 start_server
 [ "$(create)" = 0 ]

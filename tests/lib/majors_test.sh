@@ -15,8 +15,7 @@ is() { # NAME GOT EXPECTED
 	point "$1" || { echo "# got $2, not $3"; sed 's/^/# /' "$tmp/err"; }
 }
 
-echo "TAP version 13"
-echo "1..37"
+plan 37
 
 /usr/bin/python3 -B "$WH_TOP/cuda-api/majors.py" >"$tmp/err" 2>&1
 is shapes_are_those_of_12_and_11 "$(cat "$tmp/err")" "compared 3629"

@@ -26,8 +26,7 @@ check() { # NAME SONAME PREFIX [--names-of-older or --names-of-oldest]
 	fi
 }
 
-echo "TAP version 13"
-echo "1..7"
+plan 7
 check cufile libcufile.so.0 cuFile
 
 # There is no server and no transport, because the libraries ask nobody.

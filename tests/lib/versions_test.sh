@@ -26,8 +26,7 @@ wheel() {
 }
 says() { grep -q "$1" "$2" || { sed 's/^/# /' "$2"; false; }; }
 
-echo "TAP version 13"
-echo "1..30"
+plan 30
 
 start_server --lib-path "$old:$tmp/nothing:$new"
 says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"

@@ -22,8 +22,7 @@ if [ "$(basename "$0" .t)" = devices ]; then
 	timeout 60 "$bin/devices"
 	exit
 fi
-echo "TAP version 13"
-echo "1..11"
+plan 11
 shows unset "device 0, device 1, device 2, device 3" unset_shows_all
 shows 3,1 "device 3, device 1" list_chooses_and_orders
 shows 1,9,2 "device 1" list_ends_at_the_first_bad_number

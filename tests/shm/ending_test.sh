@@ -6,8 +6,7 @@
 
 DEINITIALIZED=4
 
-echo "TAP version 13"
-echo "1..6"
+plan 6
 export WORMHOLE_CUBLAS="$WH_BUILD/softgpu/libcublas.so.13"
 start_server --part-size 16M
 "$bin/ending" >"$tmp/o" 2>"$tmp/e"

@@ -24,7 +24,7 @@ at_least() { [ -n "$1" ] && [ "$1" -ge "$2" ]; }
 cpus=$(/usr/bin/python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')
 # shellcheck disable=SC2086
 set -- $cpus
-echo 1..7
+plan 7
 
 measure "$1"
 at_least "$ratio" 150

@@ -8,8 +8,7 @@ loop() { "$bin/client" loop >"$1" 2>&1 & }
 one_worker() { [ "$(workers | wc -l)" = 1 ]; }
 segments() { ls -l /proc/"$server"/fd | grep -c wormhole-part; }
 
-echo "TAP version 13"
-echo "1..16"
+plan 16
 
 start_server --part-size 16M
 loop "$tmp/a"

@@ -3,8 +3,7 @@
 # The test promises what WORMHOLE_LOG=1 says, and that nothing is said without it.
 . "$(dirname "$0")/lib.sh"
 
-echo "TAP version 13"
-echo "1..4"
+plan 4
 start_server --part-size 16M
 "$bin/client" once >"$tmp/o" 2>"$tmp/e" && [ ! -s "$tmp/e" ]
 point "library_is_silent_by_default" || sed 's/^/# /' "$tmp/e"

@@ -9,8 +9,7 @@ requests() {
 		sed -n 's/^wormhole: info: \([0-9]*\) requests.*/\1/p'
 }
 
-echo "TAP version 13"
-echo "1..1"
+plan 1
 start_server
 few=$(requests 2) many=$(requests 1002)
 [ "$few" -gt 0 ] && [ "$few" = "$many" ]

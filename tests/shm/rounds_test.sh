@@ -18,8 +18,7 @@ a_step() {
 	[ "$got" = "$(($2 * 1000)) $(($3 * 1000))" ] || { echo "# $1: $got of 1000 steps"; false; }
 }
 
-echo "TAP version 13"
-echo "1..6"
+plan 6
 start_server
 a_step layer 4 1
 point "step_of_a_small_layer_waits_once"

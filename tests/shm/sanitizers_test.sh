@@ -18,7 +18,7 @@ clean() {
 	return 1
 }
 
-echo 1..7
+plan 7
 for p in memory module stream threads; do
 	clean address "$p"
 	point "${p}_under_address_sanitizer"

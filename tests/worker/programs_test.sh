@@ -6,26 +6,21 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
+WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
+. "$WH_TOP/tests/tap.sh"
 worker=$WH_BUILD/server/wormhole-worker
 supervisor=$WH_BUILD/server/wormhole-supervisor
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-n=0
 
 # expect STATUS PATTERN NAME COMMAND... checks a command's status and output.
 expect() {
 	want=$1 pattern=$2 name=$3
 	shift 3
-	n=$((n + 1))
 	"$@" >"$out" 2>&1
 	rc=$?
-	if [ $rc = "$want" ] && grep -q -e "$pattern" "$out"; then
-		echo "ok $n - $name"
-	else
-		echo "not ok $n - $name"
-		echo "# status $rc, expected $want and: $pattern"
-		sed 's/^/# /' "$out"
-	fi
+	[ $rc = "$want" ] && grep -q -e "$pattern" "$out"
+	point "$name" || { diag "status $rc, expected $want and: $pattern"; diag "$(cat "$out")"; }
 }
 
 # stray_vmfunc FILE... finds the bytes 0f 01 d4 in the executable segments of the files, at any
@@ -48,12 +43,8 @@ for path in sys.argv[1:]:
 END
 }
 
-echo "TAP version 13"
-if grep -q hypervisor /proc/cpuinfo && [ -e /dev/wormhole-server ]; then
-	echo "1..0 # SKIP this is a server VM"
-	exit 0
-fi
-echo "1..8"
+! grep -q hypervisor /proc/cpuinfo || [ ! -e /dev/wormhole-server ] || skip_all "this is a server VM"
+plan 8
 expect 2 "backend is missing" worker_needs_a_backend "$worker" --cpu 1
 expect 2 "cpu is missing" worker_needs_a_cpu "$worker" --backend b
 expect 2 "whole pages: 4097" worker_refuses_broken_sizes "$worker" --backend b --cpu 1 --part-size 4097
@@ -64,3 +55,4 @@ expect 2 "unexpected argument" supervisor_passes_options_on_behind_two_dashes_on
 	"$supervisor" --backend b --parts 1 x
 expect 0 "wormhole-worker: 0 in" no_vmfunc_outside_the_trampoline \
 	stray_vmfunc "$worker" "$WH_BUILD/client-stubs/libcuda.so.1"
+finish
