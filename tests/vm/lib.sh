@@ -13,37 +13,6 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' HUP INT PIPE TERM
 
-points=0
-failed=0
-
-plan() { printf 'TAP version 13\n1..%d\n' "$1"; planned=$1; }
-
-# ok RC NAME prints one point.
-ok() {
-	points=$((points + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $points - $2"
-	else
-		failed=$((failed + 1))
-		echo "not ok $points - $2"
-	fi
-}
-
-# passes NAME COMMAND... checks one behaviour, and prints the output when it is not there.
-passes() {
-	passes_name=$1
-	shift
-	passes_out=$("$@" 2>&1)
-	passes_rc=$?
-	ok $passes_rc "$passes_name"
-	[ $passes_rc = 0 ] || printf '%s\n' "$passes_out" | sed 's/^/# /'
-}
-
-finish() {
-	[ "$points" = "$planned" ] && [ "$failed" = 0 ]
-	exit
-}
-
 # image OUT BASE makes BASE and an overlay, whose list is standard input.
 image() {
 	cat >"$tmp/list"

@@ -60,17 +60,17 @@ at_most() { echo "$1 came, at most $2 expected"; grep '^@irq' "$tmp/idle.log"; [
 # come a little early, and once more.
 vm idle server "$tmp/image.cpio" "$server_cmdline" -smp 3 -icount shift=3,sleep=off \
 	-drive "if=none,id=disk,format=raw,readonly=on,file=$tmp/disk.img" -device virtio-blk-pci,drive=disk
-passes it_has_a_disk quiet_about_the_disk
-passes worker_cpus_are_isolated logged idle '^@isolated 1-2$'
-passes the_clock_is_the_tsc logged idle '^@clock tsc$'
-passes worker_cpus_wake_less_than_once_a_second at_most "$(irqs '$3 > 0')" $((SECONDS_IDLE * 2))
+ok it_has_a_disk quiet_about_the_disk
+ok worker_cpus_are_isolated logged idle '^@isolated 1-2$'
+ok the_clock_is_the_tsc logged idle '^@clock tsc$'
+ok worker_cpus_wake_less_than_once_a_second at_most "$(irqs '$3 > 0')" $((SECONDS_IDLE * 2))
 # @elapsed is the time in hundredths of a second.
-passes the_first_cpu_gets_only_its_tick at_most "$(irqs '$3 == 0 && $2 != "LOC:"')" 5
-passes the_tick_is_100_a_second_at_most at_most "$(irqs '$3 == 0 && $2 == "LOC:"')" \
+ok the_first_cpu_gets_only_its_tick at_most "$(irqs '$3 == 0 && $2 != "LOC:"')" 5
+ok the_tick_is_100_a_second_at_most at_most "$(irqs '$3 == 0 && $2 == "LOC:"')" \
 	$(($(sed -n 's/^@elapsed //p' "$tmp/idle.log") * 105 / 100))
-passes nothing_runs_in_the_background \
+ok nothing_runs_in_the_background \
 	at_most "$(sed -n 's/^@switches //p' "$tmp/idle.log")" $((SECONDS_IDLE * 12))
-passes memory_and_threads_can_be_bounded logged idle '^@controllers.* memory pids'
+ok memory_and_threads_can_be_bounded logged idle '^@controllers.* memory pids'
 nothing_is_open() { grep '^@open' "$tmp/idle.log"; ! grep -q '^@open' "$tmp/idle.log"; }
-passes a_workers_user_can_write_nowhere nothing_is_open
+ok a_workers_user_can_write_nowhere nothing_is_open
 finish

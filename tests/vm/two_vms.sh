@@ -36,11 +36,11 @@ vm_start server server "$tmp/server.cpio" "$server_cmdline" $window
 server_pid=$vm_pid
 # shellcheck disable=SC2086
 vm client host "$tmp/client.cpio" "$client_cmdline" $window
-ok $? the_client_vm_ends_by_itself
+point the_client_vm_ends_by_itself
 vm_wait "$server_pid"
-ok $? the_server_vm_ends_by_itself
+point the_server_vm_ends_by_itself
 sed -i 's/\r//' "$tmp/server.log"
-passes the_server_sees_what_the_client_wrote logged server '^@end server 0$'
-passes the_client_sees_the_answer logged client '^@end client 0$'
-passes neither_kernel_complains eval 'kernel_is_content server && kernel_is_content client'
+ok the_server_sees_what_the_client_wrote logged server '^@end server 0$'
+ok the_client_sees_the_answer logged client '^@end client 0$'
+ok neither_kernel_complains eval 'kernel_is_content server && kernel_is_content client'
 finish
