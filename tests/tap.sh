@@ -14,60 +14,43 @@ plan() {
 
 diag() { echo "$*" | sed 's/^/# /'; }
 
-# ok NAME COMMAND... passes if the command succeeds, and shows the command's output if it fails.
-ok() {
-	tap_name=$1
-	shift
+# tap_point STATUS NAME prints a point and returns the status.
+tap_point() {
 	tap_run=$((tap_run + 1))
-	if tap_out=$("$@" 2>&1); then
-		echo "ok $tap_run - $tap_name"
+	if [ "$1" = 0 ]; then
+		echo "ok $tap_run - $2"
 	else
 		tap_failed=$((tap_failed + 1))
-		echo "not ok $tap_run - $tap_name"
-		diag "failed ($?): $*"
-		diag "$tap_out"
+		echo "not ok $tap_run - $2"
 	fi
+	return "$1"
+}
+
+# point NAME passes if the command before it has succeeded. It returns that status, so what stands
+# behind `||' can say more of a failure. No command may stand in NAME.
+point() { tap_point $? "$1"; }
+
+# ok NAME COMMAND... passes if the command succeeds, and shows the command's output if it fails.
+ok() {
+	tap_name=$1 tap_status=0
+	shift
+	tap_out=$("$@" 2>&1) || tap_status=$?
+	tap_point $tap_status "$tap_name" || { diag "failed ($tap_status): $*"; diag "$tap_out"; }
 }
 
 # is NAME GOT EXPECTED passes if both texts are equal.
 is() {
-	tap_run=$((tap_run + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $tap_run - $1"
-	else
-		tap_failed=$((tap_failed + 1))
-		echo "not ok $tap_run - $1"
-		diag "expected: $3"
-		diag "got:      $2"
-	fi
+	tap_status=0
+	[ "$2" = "$3" ] || tap_status=1
+	tap_point $tap_status "$1" || { diag "expected: $3"; diag "got:      $2"; }
 }
 
 # like NAME TEXT PATTERN passes if a line of the text matches the pattern, a basic regular
 # expression.
 like() {
-	tap_run=$((tap_run + 1))
-	if printf '%s\n' "$2" | grep -q -e "$3"; then
-		echo "ok $tap_run - $1"
-	else
-		tap_failed=$((tap_failed + 1))
-		echo "not ok $tap_run - $1"
-		diag "no match of: $3"
-		diag "in: $2"
-	fi
-}
-
-# point NAME passes if the command before it has succeeded. It returns that status, so what stands
-# behind `||' can say more of a failure. No command may stand in NAME.
-point() {
-	tap_status=$?
-	tap_run=$((tap_run + 1))
-	if [ $tap_status = 0 ]; then
-		echo "ok $tap_run - $1"
-	else
-		tap_failed=$((tap_failed + 1))
-		echo "not ok $tap_run - $1"
-	fi
-	return $tap_status
+	tap_status=0
+	printf '%s\n' "$2" | grep -q -e "$3" || tap_status=1
+	tap_point $tap_status "$1" || { diag "no match of: $3"; diag "in: $2"; }
 }
 
 # await COMMAND... runs a command until it succeeds, $await_limit seconds at most: a limit for what
