@@ -137,12 +137,17 @@ def until(true, seconds):
         time.sleep(0.01)
 
 
+def stop(folder, seconds=None):
+    """Ends the server of a folder with its programs, if there is one."""
+    subprocess.run([WORMHOLE, 'stop', '--force', '--dir', folder], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, timeout=seconds, check=False)
+
+
 def clean_up(top, names):
     """Ends the servers of these folders below top, and removes top."""
     def ended():
         for name in names:
-            subprocess.run([WORMHOLE, 'stop', '--force', '--dir', os.path.join(top, name)],
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            stop(os.path.join(top, name))
         return not [pid for pid, words in processes().items() if words[0].endswith('wormhole-server') and
                     any(word.startswith(top + '/') for word in words)]
 
@@ -213,9 +218,7 @@ class Server:
             raise Find(f'tenants {lost} are lost: {there}')
 
     def stop(self):
-        subprocess.run([WORMHOLE, 'stop', '--force', '--dir', self.folder], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL,
-                       timeout=ENDS, check=False)
+        stop(self.folder, ENDS)
 
     def children(self):
         return {pid: words for pid, words in processes().items() if parent(pid) == self.monitor}
