@@ -82,7 +82,7 @@ def state(path, calls, exact, lines):
 
 def ends(call):
     """May the call end what another call of the worker has looked up?"""
-    return 'neutral' not in call.effects or 'frees' in call.effects
+    return 'neutral' not in call.effects or 'frees' in call.effects or call.drops
 
 
 # These functions change tables that other calls of a session read.

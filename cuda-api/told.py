@@ -28,8 +28,8 @@ KINDS = ('copy', 'fill', 'launch', 'wait')
 
 def _role(call, name, where):
     """Returns what a parameter names: a stream or an event. Requests of internal calls are written by hand."""
-    if call.func is None and name == 'stream':
-        return 'stream'
+    if call.func is None and name in ROLES.values():
+        return name
     role = next((ROLES.get(a.type.bare) for a in call.args if a.name == name and a.kind == 'handle'), None)
     if role is None:
         raise SystemExit(f'{where}: {call.name}: "{name}" names no stream and no event')

@@ -270,6 +270,27 @@ struct wh_req_whSmallIn {
 	uint32_t async;
 };
 
+/*
+ * An event. A client that knows a reserved handle gives it to the event, and need not wait for an
+ * answer (client-stubs/cuda/event.c). Otherwise the answer has the handle, and behind it so many
+ * more that are reserved for later.
+ */
+#define WH_EVENT_SPARES		1024
+struct wh_req_whEventCreate {
+	struct wh_req hdr;
+	uint64_t flags;		/* CUevent_flags */
+	uint64_t event;		/* a reserved handle; 0: none */
+	uint32_t spares;	/* how many handles to reserve, at most WH_EVENT_SPARES */
+	uint32_t resv;
+};
+/* Behind it: `spares` handles. */
+struct wh_rsp_whEventCreate {
+	struct wh_rsp hdr;
+	uint64_t event;
+	uint32_t spares;
+	uint32_t resv;
+};
+
 #define WH_WAIT_STREAM		0
 #define WH_WAIT_EVENT		1
 #define WH_WAIT_CONTEXT		2

@@ -104,7 +104,7 @@ struct wh_thread {
 	bool in_callback;		/* it runs a host function, which may make no call */
 	struct wh_holder holder;
 	uint32_t slot;			/* the slot of its current or last call */
-	uint32_t own_slot;		/* the slot that it prefers */
+	uint32_t own_slot;		/* the slot that it prefers (wh_slot_preferred()) */
 	/* profile.c: the API call that runs, and the request that is no part of one */
 	uint32_t number, request;
 	uint64_t ended;			/* number of its requests that have ended: rest.c */

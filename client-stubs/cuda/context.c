@@ -4,6 +4,7 @@
  * call. Owns the stack of each thread and the list of contexts that this
  * process has seen, so that making one current needs no call.
  */
+#include "known.h"
 #include "rest.h"
 #include "stubs.h"
 #include "table.h"
@@ -252,6 +253,7 @@ CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, uns
 static void destroyed(CUcontext ctx)
 {
 	forget((uint64_t)ctx);
+	wh_events_forget();
 	if (wh_thread.depth && wh_thread.ctx == (uint64_t)ctx)
 		pop();
 }
@@ -357,12 +359,19 @@ void wh_after_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	wh_context_seen((uint64_t)*pctx, dev);
 }
 
-#define CHANGES(call, ...)	void wh_after_##call(__VA_ARGS__) { (void)dev; primary_changed(); }
-CHANGES(cuDevicePrimaryCtxRelease, CUdevice dev)
-CHANGES(cuDevicePrimaryCtxRelease_v2, CUdevice dev)
-CHANGES(cuDevicePrimaryCtxReset, CUdevice dev)
-CHANGES(cuDevicePrimaryCtxReset_v2, CUdevice dev)
-#undef CHANGES
+/* These may end what is in the context; the context's handle stays. */
+static void primary_left(void)
+{
+	primary_changed();
+	wh_events_forget();
+}
+
+#define LEAVES(call)	void wh_after_##call(CUdevice dev) { (void)dev; primary_left(); }
+LEAVES(cuDevicePrimaryCtxRelease)
+LEAVES(cuDevicePrimaryCtxRelease_v2)
+LEAVES(cuDevicePrimaryCtxReset)
+LEAVES(cuDevicePrimaryCtxReset_v2)
+#undef LEAVES
 
 void wh_after_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 {

@@ -44,6 +44,8 @@ static const char *name_of(uint32_t call)
 		return "cuLaunchKernel";
 	if (call == WH_CALL_whGraphNode)
 		return "cuGraphAddNode";
+	if (call == WH_CALL_whEventCreate)
+		return "cuEventCreate";
 	for (; call > 1 && p < end; call--)
 		p += strlen(p) + 1;
 	return p < end && strncmp(p, "wh", 2) ? p : "";

@@ -19,6 +19,7 @@
  * it orders all. Nobody waits for a call that was not sent, and a sent call waits for nothing
  * but the driver: no two threads wait for each other.
  */
+#include "known.h"
 #include "quick.h"
 #include "gen_order.h"
 
@@ -50,6 +51,14 @@ static void raise_by_one(uint64_t *p)
 	__atomic_fetch_add(p, 1, __ATOMIC_SEQ_CST);
 }
 
+/* The end of the process takes the transport away beside this (process.c). */
+bool wh_posts(void)
+{
+	const struct wh_transport *t = __atomic_load_n(&wh_client.link.t, __ATOMIC_ACQUIRE);
+
+	return t && t->post;
+}
+
 uint32_t wh_post_running(void)
 {
 	return wh_slots[wh_thread.slot].running;
@@ -75,6 +84,8 @@ void wh_post_change(uint16_t e)
 		__atomic_fetch_add(&wh_captures, 1, __ATOMIC_RELAXED);
 	else if (e & WH_EFFECT_ENDS_CAPTURE && __atomic_load_n(&wh_captures, __ATOMIC_RELAXED))
 		__atomic_fetch_sub(&wh_captures, 1, __ATOMIC_RELAXED);
+	if (e & WH_EFFECT_ENDS_CAPTURE)
+		wh_events_forget();
 }
 
 /* Proofs and answers hold for the parent's worker only. */
@@ -86,6 +97,7 @@ void wh_post_after_fork(void)
 		raise_by_one(&wh_epoch_library[i]);
 	raise_by_one(&wh_epoch);
 	raise_by_one(&wh_epoch_memory);
+	wh_events_forget();
 }
 
 /*
@@ -100,6 +112,8 @@ static void changed(uint16_t e)
 		raise_by_one(&wh_epoch_memory);
 	if (!(e & WH_EFFECT_NEUTRAL))
 		raise_by_one(&wh_epoch);
+	if (e & WH_EFFECT_ENDS_CAPTURE)
+		wh_events_forget();
 }
 
 CUresult wh_post_end(CUresult res)
@@ -162,6 +176,11 @@ static void keys_of_wait(struct wh_keys *k, const struct wh_req_whWait *q)
 static uint64_t handle_at(const struct wh_req *q, uint16_t offset)
 {
 	return *(const uint64_t *)((const char *)q + offset);
+}
+
+uint16_t wh_event_at(uint32_t call)
+{
+	return wh_named[call].event;
 }
 
 struct wh_keys wh_keys_of(const struct wh_req *q, uint32_t handler)

@@ -24,6 +24,7 @@ void wh_post_change(uint16_t effects);	/* for a call that begins: quick.h */
 CUresult wh_post_end(CUresult res);	/* for every answer; returns the result to give back */
 void wh_post_library_changes(void);	/* for every call to a library that is not posted */
 void wh_post_after_fork(void);
+bool wh_posts(void);			/* can the transport post? Also without a slot */
 uint32_t wh_post_running(void);		/* returns the call in this thread's slot */
 
 /* The streams and events by which a call is ordered. */
@@ -32,6 +33,8 @@ struct wh_keys {
 	unsigned int n;
 	bool all;
 };
+/* Returns where a call's request names an event; 0: it names none. */
+uint16_t wh_event_at(uint32_t call);
 struct wh_keys wh_keys_of(const struct wh_req *q, uint32_t handler);
 /* Waits until all is done that was posted in other slots and that such a call must not overtake. */
 int wh_order(const struct wh_keys *k);

@@ -13,6 +13,7 @@
  * Everything here runs with a slot. What is known is the process's; what is proven is each
  * slot's own.
  */
+#include "known.h"
 #include "quick.h"
 #include "stubs.h"
 
@@ -100,15 +101,28 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 	return true;
 }
 
+/*
+ * The proof of a request that names an event. If the event is known, any other of its context will
+ * do as well.
+ */
+static uint64_t hash_with_event(const struct wh_call *c, size_t key, uint64_t state)
+{
+	uint16_t at = wh_event_at(wh_post_running());
+	uint64_t ctx = wh_event_context(word(c->msg, at / sizeof(uint64_t)));
+
+	return ctx ? hash(c->msg, key, 1ull << at / sizeof(uint64_t), mix(state, ctx)) :
+		     hash(c->msg, key, 0, state);
+}
+
 static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 {
+	bool event = wh_effects[wh_post_running()] & WH_EFFECT_EVENT;
 	uint64_t proof;
 	CUresult res;
 
-	if (!wh_client.link.t->post || (WH_UNLIKELY(wh_captures || wh_shares_events) &&
-					wh_effects[wh_post_running()] & WH_EFFECT_EVENT))
+	if (!wh_client.link.t->post || (WH_UNLIKELY(wh_captures || wh_shares_events) && event))
 		return wh_run(c, sizeof(struct wh_rsp));
-	proof = hash(c->msg, key, 0, state);
+	proof = event ? hash_with_event(c, key, state) : hash(c->msg, key, 0, state);
 	if (sent(c, WH_HANDLER_CUDA, is_proven(proof)))
 		return CUDA_SUCCESS;
 	/* This result also reports all that there was to say about posted calls. */

@@ -82,7 +82,8 @@ static inline void wh_quick_drop(struct wh_quick k)
 static WH_INLINE struct wh_quick wh_quick_begin(const void *frame, uint32_t call, size_t size)
 {
 	struct wh_thread *t = &wh_thread;
-	struct wh_quick k = { &wh_slots[t->own_slot], NULL };
+	const uint32_t slot = wh_slot_preferred(t);
+	struct wh_quick k = { &wh_slots[slot], NULL };
 
 	/*
 	 * Keeps the address, which the compiler would otherwise compute from the number at each
@@ -90,7 +91,7 @@ static WH_INLINE struct wh_quick wh_quick_begin(const void *frame, uint32_t call
 	 */
 	__asm__("" : "+r" (k.state));
 	if (WH_UNLIKELY(!t->known || (wh_slots_used > 1 && wh_post_waits(call)) ||
-			     !wh_slot_try(t, frame, t->own_slot, &k.state->word)))
+			     !wh_slot_try(t, frame, slot, &k.state->word)))
 		return k;
 	if (WH_UNLIKELY(!wh_quick_ready() || size > wh_client.link.room)) {
 		wh_quick_drop(k);

@@ -54,14 +54,6 @@ void wh_rest_reached(struct wh_rest_mark m, uint64_t stream, bool waited)
 	};
 }
 
-/* Without a slot: the end of the process takes the transport away beside this (process.c). */
-static bool posts(void)
-{
-	const struct wh_transport *t = __atomic_load_n(&wh_client.link.t, __ATOMIC_ACQUIRE);
-
-	return t && t->post;
-}
-
 /*
  * Cheap questions come first. A slot that is held says that a call was left, or that this is a
  * signal handler on top of one. What has to be copied, recorded or reported needs the worker.
@@ -73,7 +65,7 @@ static bool at_rest(uint64_t stream)
 
 	return r->known && r->at.own == t->ended && r->stream == one_name(stream) &&
 	       r->ctx == t->ctx && t->ctx && !t->holder.held[WH_LOCK_SLOT] &&
-	       wh_usable() == CUDA_SUCCESS && posts() && !wh_profiled() &&
+	       wh_usable() == CUDA_SUCCESS && wh_posts() && !wh_profiled() &&
 	       !wh_client.mirrors && !__atomic_load_n(&wh_client.captures, __ATOMIC_RELAXED) &&
 	       !__atomic_load_n(&wh_captures, __ATOMIC_RELAXED) && others(t->ended) == r->at.others;
 }

@@ -32,12 +32,28 @@ static bool try(struct wh_thread *t, uint32_t slot)
 
 #define LOOKS	100
 #define NAP_NS	1000000
+#define BRIEFLY	200	/* looks at a slot whose holder most likely posts a call */
+
+/* Is the slot free soon? The thread that has it may also wait for an answer. */
+static bool try_briefly(struct wh_thread *t, uint32_t slot)
+{
+	int i;
+
+	for (i = 0; i < BRIEFLY; i++) {
+		if (!__atomic_load_n(&wh_slots[slot].word, __ATOMIC_RELAXED) && try(t, slot))
+			return true;
+		__builtin_ia32_pause();
+	}
+	return false;
+}
 
 /* Takes its own slot, any other that is free, or the first that becomes free. */
 static void take_any(struct wh_thread *t)
 {
-	uint32_t n = count(), i, looks;
+	uint32_t n = count(), preferred = wh_slot_preferred(t), i, looks;
 
+	if (preferred != t->own_slot && try_briefly(t, preferred))
+		return;
 	for (looks = 0; ; looks++) {
 		for (i = 0; i < n; i++)
 			if (try(t, (t->own_slot + i) % n))

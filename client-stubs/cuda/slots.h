@@ -5,6 +5,11 @@
  * free one. A thread waits for a slot only if all are in calls. So nothing in a program depends
  * on a slot, except for the order of posted calls (post.c).
  *
+ * While the worker takes turns with those of other tenants, all threads prefer slot 0. It runs one
+ * call at a time then, whatever the slot. What a program posts waits there for the turn, and the
+ * next call of another thread would wait in the program for what it must not overtake. So a
+ * training whose backward pass is another thread's would prepare half a step.
+ *
  * Only slot 0 is used while something is captured, since a capture belongs to the driver's
  * thread that began it (capture.c). The same holds while managed variables have to be copied,
  * since that counts the calls (managed.c). The number of these reasons is wh_client.first_only.
@@ -43,6 +48,13 @@ static inline void wh_slot_ended(void)
 static inline bool wh_slot_first_only(void)
 {
 	return WH_UNLIKELY(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED) & ~WH_PROFILED);
+}
+
+/* The slot that the thread prefers now. */
+static inline uint32_t wh_slot_preferred(const struct wh_thread *t)
+{
+	return WH_UNLIKELY(__atomic_load_n(&wh_client.link.turns, __ATOMIC_RELAXED)) ? 0 :
+										      t->own_slot;
 }
 
 /*
@@ -98,7 +110,7 @@ static inline CUresult wh_slot_take(struct wh_thread *t, const void *frame, bool
 	if (WH_UNLIKELY(h->held[WH_LOCK_SLOT] || !h->number))
 		return wh_slot_slowly(t, frame, first, left);
 	h->held[WH_LOCK_SLOT] = frame;
-	t->slot = first ? 0 : t->own_slot;
+	t->slot = first ? 0 : wh_slot_preferred(t);
 	word = &wh_slots[t->slot].word;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (WH_UNLIKELY(!__atomic_compare_exchange_n(word, &nobody, h->number, false,

@@ -47,6 +47,7 @@ static const struct {
 	{ "whStageCopy", "cuMemcpyAsync" },
 	{ "whWait", "cuStreamSynchronize" },
 	{ "whHostFunc", "cuLaunchHostFunc" },
+	{ "whEventCreate", "cuEventCreate" },
 };
 
 static struct named by_name[COUNT(runtime)];	/* without versions, sorted */

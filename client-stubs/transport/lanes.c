@@ -172,15 +172,18 @@ static void change_ring(struct lane *n, bool deep)
 }
 
 /* Takes what posted calls left behind: all of them are done now. */
-static void look_back(struct wh_link_slot *l, struct lane *n)
+static void look_back(struct wh_link *link, uint32_t slot, struct lane *n)
 {
+	struct wh_link_slot *l = &link->slot[slot];
 	struct wh_slot *s = n->slot;
 	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
 	bool deep = __atomic_load_n(&s->wants_deep, __ATOMIC_RELAXED) && n->deep.cell;
 
 	l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
-	if (WH_UNLIKELY(deep != n->is_deep))
+	if (WH_UNLIKELY(deep != n->is_deep)) {
 		change_ring(n, deep);
+		__atomic_store_n(&link->turns, deep, __ATOMIC_RELAXED);
+	}
 	if (WH_LIKELY(!deferred))
 		return;
 	__atomic_store_n(&s->deferred, 0, __ATOMIC_RELAXED);
@@ -226,7 +229,7 @@ static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uin
 	if (rc)
 		return rc;
 	keep_up(&l->slot[slot], call);
-	look_back(&l->slot[slot], n);
+	look_back(l, slot, n);
 	return (int)s->response_status;
 }
 

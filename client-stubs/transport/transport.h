@@ -42,6 +42,11 @@ struct wh_link {
 	 */
 	uint8_t *far;
 	size_t far_size;
+	/*
+	 * The worker takes turns with others' and runs calls of all slots one by one. What is
+	 * posted in one slot waits there for its turn, and calls of other slots would wait for it.
+	 */
+	bool turns;
 	int one_process;	/* the worker's code runs in this process and sees all our memory */
 	void *priv;		/* the transport's own */
 	struct wh_link_slot slot[WH_MAX_SLOTS];

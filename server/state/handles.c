@@ -17,12 +17,12 @@
 #define NO_ID_AT_0	1
 
 /* An id is a type in the top byte, two bits for the edition, 22 bits of generation, an index. */
-static uint64_t make_id(const struct wh_handles *h, uint32_t i)
+static uint64_t make_id(const struct wh_handles *h, uint32_t i, uint32_t generation)
 {
 	const struct wh_handle *e = &h->entry[i];
 
 	return wh_handle_kind(e->type, e->edition) << WH_HANDLE_SHIFT |
-	       (uint64_t)(e->generation & 0x3fffff) << 32 | i;
+	       (uint64_t)(generation & 0x3fffff) << 32 | i;
 }
 
 static uint32_t *bucket_of(const struct wh_handles *h, const void *real, unsigned int type)
@@ -133,8 +133,9 @@ static void fill(struct wh_handles *h, uint32_t i, void *real, unsigned int type
 	e->type = type;
 	e->value = value;
 	e->edition = wh_handle_edition(h, type);
+	e->reserved = false;
 	e->generation++;
-	e->id = value ? NO_ID : make_id(h, i);
+	e->id = value ? NO_ID : make_id(h, i, e->generation);
 	e->children = 0;
 	e->again = 0;
 	e->owner = find(h, owner) ? wh_handle_index(owner) : 0;
@@ -207,7 +208,8 @@ static void release_owned(struct wh_handles *h, uint32_t i)
 				release(h, j);
 }
 
-uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
+/* The driver has made an object: what the table remembers of its address has ended. */
+static void release_real(struct wh_handles *h, void *real, unsigned int type)
 {
 	uint32_t i = real ? lookup(h, real, type, false) : 0;
 
@@ -215,9 +217,52 @@ uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uin
 		release_owned(h, i);
 		release(h, i);
 	}
+}
+
+uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
+{
+	uint32_t i;
+
+	release_real(h, real, type);
 	i = insert(h, real, type, owner, false);
 	return i ? h->entry[i].id : 0;
 }
+
+/* --- Handles that the client knows before their objects --------------------------------- */
+
+uint64_t wh_handles_reserve(struct wh_handles *h, unsigned int type)
+{
+	uint32_t i = take_entry(h);
+	struct wh_handle *e = &h->entry[i];
+
+	if (!i)
+		return 0;
+	e->type = type;
+	e->edition = wh_handle_edition(h, type);
+	e->reserved = true;
+	/* As fill() will make it. */
+	return make_id(h, i, e->generation + 1);
+}
+
+bool wh_handles_reserved(const struct wh_handles *h, uint64_t id, unsigned int type)
+{
+	uint32_t i = wh_handle_index(id);
+	const struct wh_handle *e = &h->entry[i];
+
+	return i < h->used && e->reserved && e->type == type &&
+	       make_id(h, i, e->generation + 1) == id;
+}
+
+void wh_handles_new_reserved(struct wh_handles *h, uint64_t id, void *real, uint64_t owner)
+{
+	uint32_t i = wh_handle_index(id);
+	unsigned int type = h->entry[i].type;
+
+	release_real(h, real, type);
+	fill(h, i, real, type, owner, false);
+}
+
+/* --- Objects that the driver names, and numbers ----------------------------------------- */
 
 bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int type)
 {

@@ -22,7 +22,8 @@ struct wh_handle {
 	uint32_t generation;
 	uint16_t type;		/* WH_H_* */
 	uint8_t value;		/* the client sees `real` itself */
-	uint8_t edition;	/* of the library's file that the object is of (wire.h) */
+	uint8_t edition : 7;	/* of the library's file that the object is of (wire.h) */
+	uint8_t reserved : 1;	/* free, and known to the client: wh_handles_reserve() */
 	uint32_t owner;		/* index, 0 for none */
 	uint32_t next;		/* hash chain, or list of free entries */
 	uint32_t children;	/* living entries whose owner is this one */
@@ -104,6 +105,14 @@ uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uin
 bool wh_handles_place(struct wh_handles *h, uint32_t place, void *real, unsigned int type);
 /* The same as wh_handles_put(), but a handle that existed already takes one more drop to end. */
 uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
+/*
+ * Reserves a handle whose object is to be made later, by a call that nobody waits for: the client
+ * knows the value before that. 0: the table is full. It stays reserved until it is filled.
+ */
+uint64_t wh_handles_reserve(struct wh_handles *h, unsigned int type);
+bool wh_handles_reserved(const struct wh_handles *h, uint64_t id, unsigned int type);
+/* Makes the handle that is reserved as `id`, in the manner of wh_handles_new(). */
+void wh_handles_new_reserved(struct wh_handles *h, uint64_t id, void *real, uint64_t owner);
 /* Numbers that look the same to both sides: remember one, ask for it, forget it. */
 bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner);
 bool wh_handles_known(const struct wh_handles *h, uint64_t value, unsigned int type);

@@ -54,12 +54,22 @@ static void copied(uint32_t i)
 		 cuStreamSynchronize(NULL);
 }
 
+/* A look at the time: an event that the program keeps for a step. */
+static void event(uint32_t i)
+{
+	CUevent e;
+
+	(void)i;
+	wrong += cuEventCreate(&e, CU_EVENT_DEFAULT) || cuEventRecord(e, stream) ||
+		 cuEventDestroy(e);
+}
+
 static const struct kind {
 	const char *name;
 	void (*step)(uint32_t i);
 } kinds[] = {
 	{ "layer", layer }, { "apart", layer }, { "value", value }, { "waits", waits },
-	{ "shared", layer }, { "copied", copied },
+	{ "shared", layer }, { "copied", copied }, { "event", event },
 };
 
 #define KINDS	(sizeof(kinds) / sizeof(*kinds))

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The test promises how many requests of a step are waited for: a step of a small layer and a value
-# that comes to pageable memory wait once, and a wait that has nothing to wait for makes no request.
+# that comes to pageable memory wait once, a wait that has nothing to wait for makes no request, and
+# an event comes and goes without one that is waited for.
 . "$(dirname "$0")/lib.sh"
 
 # made KIND STEPS: prints how many requests were made, and how many waited for.
@@ -18,7 +19,7 @@ a_step() {
 	[ "$got" = "$(($2 * 1000)) $(($3 * 1000))" ] || { echo "# $1: $got of 1000 steps"; false; }
 }
 
-plan 6
+plan 7
 start_server
 a_step layer 4 1
 point "step_of_a_small_layer_waits_once"
@@ -32,3 +33,7 @@ a_step waits 2 1
 point "second_wait_for_a_stream_makes_no_request"
 a_step copied 2 1
 point "wait_behind_a_copy_that_was_posted_is_made"
+few=$(made event 50) many=$(made event 1050)
+diag "a thousand steps with an event: ${many% *} - ${few% *} requests, ${many#* } - ${few#* } waited for"
+[ -n "$few" ] && [ $((${many% *} - ${few% *})) = 3000 ] && [ $((${many#* } - ${few#* })) -le 2 ]
+point "event_of_each_step_is_made_recorded_and_ended_without_a_wait"

@@ -5,10 +5,15 @@
  *
  *	deep held N	posts N launches and waits for them; prints the milliseconds of posting, of
  *			all, and of this program's CPU, and whether the result is right
+ *	deep events N	the same with an event behind each launch
+ *	deep threads N	the same with a second thread that makes every other launch, as a training
+ *			does whose backward pass has a thread of its own
  *	deep rounds	for each line read: posts launches of all kinds, and prints `right' or what
  *			it got
  */
 #include <cuda.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +22,7 @@
 
 #define LAUNCHES	300	/* of a round */
 #define TURNS		400	/* of a kernel's loop */
+#define WARM		600	/* steps; then there are handles for as many new events */
 
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -107,13 +113,77 @@ static void warm_up(void)
 	result();
 }
 
-static void held(int n)
+/* As a training that looks at the time of each step. */
+static void look_at_the_time(void)
+{
+	CUevent event;
+
+	need(cuEventCreate(&event, CU_EVENT_DEFAULT), "event");
+	need(cuEventRecord(event, stream), "record");
+	need(cuEventDestroy(event), "end of an event");
+}
+
+static struct {
+	sem_t go, done;
+	uint32_t add, turns;
+	CUcontext ctx;
+} other;
+
+static void *launches(void *arg)
+{
+	need(cuCtxSetCurrent(other.ctx), "context");
+	for (;;) {
+		while (sem_wait(&other.go))
+			;
+		step(other.add, other.turns);
+		sem_post(&other.done);
+	}
+	return arg;
+}
+
+static void start_other(void)
+{
+	pthread_t t;
+
+	need(cuCtxGetCurrent(&other.ctx), "context");
+	sem_init(&other.go, 0, 0);
+	sem_init(&other.done, 0, 0);
+	if (pthread_create(&t, NULL, launches, NULL))
+		exit(1);
+}
+
+static void step_in_other(uint32_t add, uint32_t turns)
+{
+	other.add = add;
+	other.turns = turns;
+	sem_post(&other.go);
+	while (sem_wait(&other.done))
+		;
+}
+
+enum way { ONE_THREAD, EVENTS, THREADS };
+
+static void step_so(enum way way, int i, uint32_t turns)
+{
+	if (way == THREADS && i % 2)
+		step_in_other(i, turns);
+	else
+		step(i, turns);
+	if (way == EVENTS)
+		look_at_the_time();
+}
+
+static void held(enum way way, int n)
 {
 	double began, posted, cpu, end;
 	const char *how;
 	int i;
 
+	start_other();
 	warm_up();
+	for (i = 0; i < WARM; i++)
+		step_so(way, i, 1);
+	need(cuStreamSynchronize(stream), "synchronize");
 	/* The share of the first half second is used up. */
 	for (began = clock_ms(CLOCK_MONOTONIC); clock_ms(CLOCK_MONOTONIC) < began + 500;) {
 		step(1, TURNS);
@@ -122,7 +192,7 @@ static void held(int n)
 	cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 	began = clock_ms(CLOCK_MONOTONIC);
 	for (i = 0; i < n; i++)
-		step(i, TURNS);
+		step_so(way, i, TURNS);
 	posted = clock_ms(CLOCK_MONOTONIC);
 	how = result();
 	end = clock_ms(CLOCK_MONOTONIC);
@@ -153,8 +223,9 @@ static void rounds(void)
 int main(int argc, char **argv)
 {
 	prepare();
-	if (argc == 3 && !strcmp(argv[1], "held"))
-		held(atoi(argv[2]));
+	if (argc == 3)
+		held(!strcmp(argv[1], "events") ? EVENTS :
+		     !strcmp(argv[1], "threads") ? THREADS : ONE_THREAD, atoi(argv[2]));
 	else
 		rounds();
 	return 0;

@@ -46,6 +46,26 @@ static CUresult my_stream_destroy(CUstream s)
 	return CUDA_SUCCESS;
 }
 
+static CUresult my_event_create(CUevent *e, unsigned int flags)
+{
+	calls++;
+	seen.a[0] = flags;
+	*e = (CUevent)(uintptr_t)(0xe000 + calls * 16);
+	return fail_with;
+}
+
+static CUresult my_event_destroy(CUevent e)
+{
+	(void)e;
+	return CUDA_SUCCESS;
+}
+
+static CUresult my_event_query(CUevent e)
+{
+	seen.a[0] = (uintptr_t)e;
+	return CUDA_SUCCESS;
+}
+
 static CUresult my_get_function(CUfunction *f, CUmodule m, const char *name)
 {
 	calls++;
@@ -252,6 +272,55 @@ static void test_handles(struct wh_session *s)
 	q->hStream = id;
 	send(s, sizeof(*q));
 	ok_eq(query(s, id), CUDA_ERROR_INVALID_HANDLE, "destroyed_handle_is_no_handle");
+}
+
+/* A reserved handle, or 0: an answer has one, and `spares` more behind it. */
+static CUresult create_event(struct wh_session *s, uint64_t event, uint32_t spares)
+{
+	struct wh_req_whEventCreate *q = request(s, WH_CALL_whEventCreate, sizeof(*q));
+
+	q->flags = CU_EVENT_DISABLE_TIMING;
+	q->event = event;
+	q->spares = spares;
+	send(s, sizeof(*q));
+	return rsp(s)->result;
+}
+
+static CUresult query_event(struct wh_session *s, uint64_t event)
+{
+	struct wh_req_cuEventQuery *q = request(s, WH_CALL_cuEventQuery, sizeof(*q));
+
+	q->hEvent = event;
+	send(s, sizeof(*q));
+	return rsp(s)->result;
+}
+
+static void test_events(struct wh_session *s)
+{
+	const struct wh_rsp_whEventCreate *r = msg(s);
+	uint64_t spare[2], made;
+	int before;
+
+	ok(create_event(s, 0, 2) == 0 && r->event && r->spares == 2 &&
+	   seen.a[0] == CU_EVENT_DISABLE_TIMING, "event_comes_with_reserved_handles");
+	made = r->event;
+	memcpy(spare, (const char *)r + WH_WIRE_FIXED(*r), sizeof(spare));
+	ok_eq(query_event(s, spare[0]), CUDA_ERROR_INVALID_HANDLE, "a_reserved_one_names_nothing");
+	ok(create_event(s, spare[0], 0) == 0 && query_event(s, spare[0]) == 0 &&
+	   seen.a[0] == 0xe000 + (unsigned int)calls * 16, "an_event_gets_it");
+	before = calls;
+	ok_eq(create_event(s, spare[0], 0), CUDA_ERROR_INVALID_HANDLE, "once");
+	ok_eq(create_event(s, made, 0), CUDA_ERROR_INVALID_HANDLE, "handle_in_use_is_no_reserved_one");
+	ok_eq(create_event(s, spare[1] ^ 1ULL << 40, 0), CUDA_ERROR_INVALID_HANDLE,
+	      "nor_is_a_forged_one");
+	ok_eq(create_event(s, 0, WH_EVENT_SPARES + 1), CUDA_ERROR_INVALID_VALUE,
+	      "more_than_so_many_are_not_reserved");
+	ok_eq(calls, before, "none_of_these_reaches_the_driver");
+	fail_with = CUDA_ERROR_OUT_OF_MEMORY;
+	ok_eq(create_event(s, spare[1], 0), CUDA_ERROR_OUT_OF_MEMORY, "a_failure_is_the_drivers");
+	fail_with = CUDA_SUCCESS;
+	ok(create_event(s, spare[1], 0) == 0 && query_event(s, spare[1]) == 0,
+	   "and_leaves_the_handle_reserved");
 }
 
 static void test_context(struct wh_session *s)
@@ -475,16 +544,20 @@ int main(int argc, char **argv)
 	s->drv.cuStreamDestroy_v2 = my_stream_destroy;
 	s->drv.cuModuleGetFunction = my_get_function;
 	s->drv.cuMemcpyHtoD_v2 = my_copy;
+	s->drv.cuEventCreate = my_event_create;
+	s->drv.cuEventDestroy_v2 = my_event_destroy;
+	s->drv.cuEventQuery = my_event_query;
 	s->drv.cuGraphGetNodes = my_nodes;
 	s->drv.cuGraphAddDependencies = my_add_deps;
 	s->drv.cuLaunchKernelEx = my_launch;
 	s->drv.cuCtxSetCurrent = my_set_current;
-	tap_plan(69);
+	tap_plan(79);
 	test_envelope(s);
 	test_hello(s);
 	test_numbers(s);
 	test_outputs(s);
 	test_handles(s);
+	test_events(s);
 	test_context(s);
 	test_strings(s);
 	test_arrays(s);

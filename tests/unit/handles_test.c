@@ -53,6 +53,26 @@ static void test_places(struct wh_handles *h)
 	wh_handles_free(&other);
 }
 
+/* Handles that the client knows before their objects are made. */
+static void test_reserved(struct wh_handles *h)
+{
+	uint64_t id = wh_handles_reserve(h, EVENT), other = wh_handles_new(h, obj(3), EVENT, 0);
+
+	ok(id && other != id && !wh_handles_get(h, id, EVENT), "a_reserved_handle_has_no_object");
+	ok(wh_handles_reserved(h, id, EVENT) && !wh_handles_reserved(h, id, STREAM) &&
+	   !wh_handles_reserved(h, id + (1ULL << 32), EVENT) &&
+	   !wh_handles_reserved(h, other, EVENT) && !wh_handles_reserved(h, ~0ULL, EVENT),
+	   "it_is_reserved_for_its_type_alone");
+	wh_handles_drop(h, id);
+	ok(wh_handles_reserved(h, id, EVENT), "nobody_drops_it");
+	wh_handles_new_reserved(h, id, obj(3), 0);
+	ok(wh_handles_get(h, id, EVENT) == obj(3) && !wh_handles_reserved(h, id, EVENT),
+	   "it_gets_its_object_once");
+	ok(!wh_handles_get(h, other, EVENT), "an_older_handle_of_that_object_ends");
+	wh_handles_drop(h, id);
+	ok(!wh_handles_get(h, id, EVENT) && !wh_handles_reserved(h, id, EVENT), "then_it_ends_as_any");
+}
+
 /* A program may have several files of a library, of different majors. */
 static void test_older(struct wh_handles *h)
 {
@@ -186,10 +206,11 @@ int main(void)
 {
 	struct wh_handles h;
 
-	tap_plan(37);
+	tap_plan(43);
 	wh_handles_init(&h);
 	test_lookup(&h);
 	test_places(&h);
+	test_reserved(&h);
 	test_older(&h);
 	test_reuse(&h);
 	test_owners(&h);
