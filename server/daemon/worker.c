@@ -102,14 +102,23 @@ static bool is_good_offer(const struct wh_shm_offer *o, int file)
 	struct stat st;
 	int seals = fcntl(file, F_GET_SEALS);
 
-	return o->magic == WH_SHM_MAGIC && o->shm_version == WH_SHM_VERSION && seals >= 0 &&
-	       seals & F_SEAL_SHRINK && !fstat(file, &st) &&
+	return o->magic == WH_SHM_MAGIC && seals >= 0 && seals & F_SEAL_SHRINK && !fstat(file, &st) &&
 	       !((o->offset | o->size) % WH_PAGE_SIZE) && o->size <= WH_MAX_PART_SIZE &&
 	       o->size <= (uint64_t)st.st_size && o->offset <= (uint64_t)st.st_size - o->size;
 }
 
+/* Is it laid out as this worker's are? If not, w->error says that. */
+static bool is_our_version(const struct wh_shm_offer *o, struct wh_shm_welcome *w)
+{
+	if (o->magic != WH_SHM_MAGIC || o->shm_version == WH_SHM_VERSION)
+		return true;
+	snprintf(w->error, sizeof(w->error), "the VM's relay has parts of version %u, the server of "
+		 "version %u: install the same release of both", o->shm_version, WH_SHM_VERSION);
+	return false;
+}
+
 /* Returns the file that the client offers as its part, or -1. */
-static int take_offer(int conn, struct wh_shm_offer *o)
+static int take_offer(int conn, struct wh_shm_offer *o, struct wh_shm_welcome *w)
 {
 	union {
 		struct cmsghdr hdr;
@@ -128,7 +137,7 @@ static int take_offer(int conn, struct wh_shm_offer *o)
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(&file, CMSG_DATA(c), sizeof(int));
-	if (file < 0 || is_good_offer(o, file))
+	if (file < 0 || (is_our_version(o, w) && is_good_offer(o, file)))
 		return file;
 	close(file);
 	return -1;
@@ -647,7 +656,7 @@ static void take_what_needs_calls(int conn)
 
 /*
  * Maps the part and the far area, which a part that the client brings does not have. *file: what
- * the client gets. NULL: that failed.
+ * the client gets. NULL: that failed; w->error may say why.
  */
 static void *map_part(const struct wh_shm_worker *o, struct wh_shm_welcome *w, void **far,
 		      int *file)
@@ -659,7 +668,7 @@ static void *map_part(const struct wh_shm_worker *o, struct wh_shm_welcome *w, v
 	*file = o->part;
 	if (brings_part(o->conn)) {
 		close(o->part);
-		*file = take_offer(o->conn, &offer);
+		*file = take_offer(o->conn, &offer, w);
 		w->part_size = *file < 0 ? 0 : offer.size;
 		return *file < 0 ? NULL :
 				   map_file(WH_SHM_PART_VA, *file, offer.size, offer.offset);
@@ -692,7 +701,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 		fcntl(o->lent, F_SETFD, FD_CLOEXEC);
 	part = map_part(o, &w, &far, &file);
 	if (!part)
-		return refuse(o->conn, WH_ENOMEM, "cannot map the shared part");
+		return w.error[0] ? refuse(o->conn, WH_EINVAL, w.error) :
+				    refuse(o->conn, WH_ENOMEM, "cannot map the shared part");
 	take_what_needs_calls(o->conn);
 	wh_ranks_prepare(o->protect & WH_WORKER_TCP);
 	wh_crashes_say();

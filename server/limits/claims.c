@@ -38,7 +38,8 @@ static const struct wh_seat *page_of(struct wh_turns *v, unsigned int i)
 	return p->page;
 }
 
-unsigned int wh_claim_percent(const struct wh_turns *v, unsigned int i, int device)
+/* The seat's share of the device's time, in percent; 0: its tenant takes no turns there. */
+static unsigned int percent_of(const struct wh_turns *v, unsigned int i, int device)
 {
 	return __atomic_load_n(&v->board->seat[i].percent[place(v, device)], __ATOMIC_RELAXED);
 }
@@ -49,7 +50,21 @@ const struct wh_turn *wh_claim_next(struct wh_turns *v, unsigned int *i, int dev
 	const struct wh_seat *page;
 
 	for (top = top < WH_SEATS ? top : WH_SEATS; *i < top; ++*i) {
-		page = *i != v->seat && wh_claim_percent(v, *i, device) ? page_of(v, *i) : NULL;
+		page = *i != v->seat && percent_of(v, *i, device) ? page_of(v, *i) : NULL;
+		if (page)
+			return &page->device[place(v, device)];
+	}
+	return NULL;
+}
+
+const struct wh_turn *wh_claim_next_mapped(const struct wh_turns *v, unsigned int *i, int device)
+{
+	unsigned int top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
+	const struct wh_seat *page;
+
+	for (top = top < WH_SEATS ? top : WH_SEATS; *i < top; ++*i) {
+		page = *i != v->seat && percent_of(v, *i, device) ?
+		       __atomic_load_n(&v->peer[*i].page, __ATOMIC_ACQUIRE) : NULL;
 		if (page)
 			return &page->device[place(v, device)];
 	}
@@ -139,7 +154,7 @@ static unsigned int sum_of_shares(struct wh_session *s, int device, uint64_t now
 
 	for (i = 0, *n = 1; (t = wh_claim_next(v, &i, device)); i++)
 		if (has_device(t, now) || waits(s, t, now)) {
-			sum += wh_claim_percent(v, i, device);
+			sum += percent_of(v, i, device);
 			++*n;
 		}
 	return sum;
@@ -179,7 +194,7 @@ static uint64_t held_since(const struct wh_session *s, unsigned int seat, int de
  */
 static int64_t grown(struct wh_session *s, unsigned int seat, int device, uint64_t ns, uint64_t now)
 {
-	uint64_t percent = wh_claim_percent(s->limits.turns, seat, device), equal;
+	uint64_t percent = percent_of(s->limits.turns, seat, device), equal;
 	unsigned int claims, sum = sum_of_shares(s, device, now, &claims);
 
 	if (wh_claim_own_rank(s, device).bits & WH_RANK_SPARE) {

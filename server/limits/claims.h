@@ -61,8 +61,8 @@ struct wh_rank {
  * is none.
  */
 const struct wh_turn *wh_claim_next(struct wh_turns *v, unsigned int *i, int device);
-/* The seat's share of the device's time, in percent; 0: its tenant takes no turns there. */
-unsigned int wh_claim_percent(const struct wh_turns *v, unsigned int i, int device);
+/* The same, and maps nothing: a page that is being mapped just now is seen the next time. */
+const struct wh_turn *wh_claim_next_mapped(const struct wh_turns *v, unsigned int *i, int device);
 
 static inline bool has_device(const struct wh_turn *t, uint64_t now)
 {

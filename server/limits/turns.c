@@ -366,23 +366,6 @@ bool wh_turn_contested(struct wh_session *s, int device)
 	return t && (wanted(s, t, now) || wanted_by_others(s, device, now));
 }
 
-/*
- * As wh_claim_next(), and maps nothing: a page that is being mapped just now is seen the next time.
- */
-static const struct wh_turn *next_mapped(const struct wh_turns *v, unsigned int *i, int device)
-{
-	unsigned int top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
-	const struct wh_seat *page;
-
-	for (; *i < top && *i < WH_SEATS; ++*i) {
-		page = *i != v->seat && wh_claim_percent(v, *i, device) ?
-		       __atomic_load_n(&v->peer[*i].page, __ATOMIC_ACQUIRE) : NULL;
-		if (page)
-			return &page->device[place(v, device)];
-	}
-	return NULL;
-}
-
 /* Does another tenant wait? `first`: one that goes first. */
 static bool waited_for(const struct wh_session *s, int device, bool first, uint64_t now)
 {
@@ -390,7 +373,7 @@ static bool waited_for(const struct wh_session *s, int device, bool first, uint6
 	const struct wh_turn *t;
 	unsigned int i;
 
-	for (i = 0; (t = next_mapped(v, &i, device)); i++)
+	for (i = 0; (t = wh_claim_next_mapped(v, &i, device)); i++)
 		if (waits(s, t, now) &&
 		    (!first || wh_rank_before(wh_claim_rank(v, i, device),
 					      wh_claim_own_rank(s, device)) > 0))
@@ -422,7 +405,7 @@ bool wh_turn_above(const struct wh_session *s, int device)
 	if (!turn_of(s, device) || !wh_turn_held(s, device))
 		return false;
 	mine = wh_claim_own_rank(s, device);
-	for (i = 0; (t = next_mapped(v, &i, device)); i++) {
+	for (i = 0; (t = wh_claim_next_mapped(v, &i, device)); i++) {
 		rank = wh_claim_rank(v, i, device);
 		/* It may be busy with its work, and stop for us. */
 		if ((waits(s, t, now) || has_device(t, now)) && wh_rank_before(mine, rank) > 0 &&

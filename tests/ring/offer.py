@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers a part of its own to a server: offer.py SOCKET SIZE OFFSET PART-SIZE [unsealed|silent].
+"""Offers a part of its own to a server: offer.py SOCKET SIZE OFFSET PART-SIZE [unsealed|older|silent].
 
 Prints the status of the welcome and its reason, and whether the file that came back is the offered
 one. `silent` sends nothing, and waits for the end of standard input. The layouts are those of
@@ -36,7 +36,8 @@ def main():
         print("connected", flush=True)
         sys.stdin.read()
         return
-    offer = struct.pack("=IIQQ", number("WH_SHM_MAGIC"), number("WH_SHM_VERSION"), int(offset), int(part_size))
+    version = number("WH_SHM_VERSION") - ("older" in how)
+    offer = struct.pack("=IIQQ", number("WH_SHM_MAGIC"), version, int(offset), int(part_size))
     s.sendmsg([offer], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))])
     data, control, _, _ = s.recvmsg(4096, socket.CMSG_SPACE(8))
     status = struct.unpack_from("=IIiI", data)[2]

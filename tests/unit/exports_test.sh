@@ -40,7 +40,7 @@ point "the_private_interface_has_a_version_of_its_own_and_nothing_else" || show
 # keys that are made once, the log, what the loader's auditor knows, what order.c invalidates by
 # counting up, the runtimes and functions that are watched (of_), and why the last try to connect
 # failed.
-kept="lanes loop matters ns of_ on on_top once pair proven reason ring runtime runtimes shm thread_key thread_once told wh_audit_searches wh_epoch wh_epoch_library wh_epoch_memory"
+kept="any known lanes loop matters ns of_ on on_top once pair proven reason ring runtime runtimes shm spare thread_key thread_once told wh_audit_searches wh_epoch wh_epoch_library wh_epoch_memory"
 objdump -t "$lib" | awk 'NF > 3 && ($(NF - 2) == ".data" || $(NF - 2) == ".bss") { sub(/\.[0-9]*$/, "", $NF); print $NF }' |
 	grep -v -x -e completed -e __TMC_END__ -e __dso_handle -e .data -e .bss | sort -u >"$tmp/have"
 echo "$kept" | tr ' ' '\n' >"$tmp/want"
