@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define WH_SHM_MAGIC	0x5748534dU	/* "WHSM" */
-#define WH_SHM_VERSION	3	/* version of this header, besides WH_ABI_VERSION */
+#define WH_SHM_VERSION	4	/* version of this header, besides WH_ABI_VERSION */
 #define WH_SHM_SOCKET	"wormhole/server.sock"
 #define WH_SHM_RUN	"/run/" WH_SHM_SOCKET
 
@@ -122,7 +122,8 @@ struct wh_shm_cell {
 	uint32_t size;		/* bytes of the request */
 	uint32_t handler;
 	uint32_t place;		/* index of the place of a longer request */
-	uint32_t resv;
+	/* Calls of one number differ in addresses and kernels' parameters alone; 0: unknown. */
+	uint32_t alike;
 	uint8_t request[WH_SHM_CELL - 16];
 };
 

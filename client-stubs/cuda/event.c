@@ -91,7 +91,7 @@ static CUresult create(uint64_t *event, unsigned int flags)
 
 CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
-	uint64_t event, ctx = wh_thread.ctx;
+	uint64_t event = 0, ctx = wh_thread.ctx;
 	CUresult res;
 
 	if (!phEvent || !wh_posts())

@@ -42,15 +42,12 @@ static uint64_t word(const uint8_t *p, size_t i)
 	return w;
 }
 
-/*
- * Hashes a request. Of the words in `addresses` it only matters whether they are 0. It begins with
- * a number of its own: an epoch that equals the call's number would else give 0, as an empty place.
- */
-static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
+/* Hashes a request. Of the words in `addresses` it only matters whether they are 0. */
+static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses)
 {
+	uint64_t h = 0xd1b54a32d192ed03ULL;
 	size_t i;
 
-	h += 0xd1b54a32d192ed03ULL;
 	for (i = 0; i < n / sizeof(h); i++)
 		h = mix(h, addresses >> i & 1 ? word(p, i) != 0 : word(p, i));
 	return h;
@@ -78,13 +75,17 @@ static void prove(uint64_t proof)
 	p[0] = proof;
 }
 
-static bool sent(struct wh_call *c, uint32_t handler, bool known)
+/*
+ * A request that is proven in this state is posted. What all its like have in common is a hash. The
+ * worker is told it as well: it learns how long such calls take (server/limits/kinds.c).
+ */
+static bool sent(struct wh_call *c, uint32_t handler, uint64_t hash, uint64_t state)
 {
 	struct wh_link *l = &wh_client.link;
 	struct wh_link_slot *s = &l->slot[wh_thread.slot];
 	struct wh_keys k;
 
-	if (!known || s->no_post || s->deferred || wh_client.state >= WH_DEAD)
+	if (!is_proven(mix(hash, state)) || s->no_post || s->deferred || wh_client.state >= WH_DEAD)
 		return false;
 	k = wh_keys_of((const struct wh_req *)c->msg, handler);
 	if (WH_UNLIKELY(wh_slots_used > 1) && wh_order(&k) != WH_OK)
@@ -92,6 +93,7 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 	/* The proof is of the request without its number. */
 	if (wh_profiled())
 		wh_profile_request((struct wh_req *)c->msg, handler);
+	s->alike = (uint32_t)(hash >> 32);
 	if (l->t->post(l, wh_thread.slot, handler, c->size) != WH_OK)
 		return false;
 	wh_order_note(&k);
@@ -102,33 +104,33 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 }
 
 /*
- * The proof of a request that names an event. If the event is known, any other of its context will
+ * The hash of a request that names an event. If the event is known, any other of its context will
  * do as well.
  */
-static uint64_t hash_with_event(const struct wh_call *c, size_t key, uint64_t state)
+static uint64_t hash_with_event(const struct wh_call *c, size_t key)
 {
 	uint16_t at = wh_event_at(wh_post_running());
 	uint64_t ctx = wh_event_context(word(c->msg, at / sizeof(uint64_t)));
 
-	return ctx ? hash(c->msg, key, 1ull << at / sizeof(uint64_t), mix(state, ctx)) :
-		     hash(c->msg, key, 0, state);
+	return ctx ? mix(hash(c->msg, key, 1ull << at / sizeof(uint64_t)), ctx) :
+		     hash(c->msg, key, 0);
 }
 
 static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 {
 	bool event = wh_effects[wh_post_running()] & WH_EFFECT_EVENT;
-	uint64_t proof;
+	uint64_t h;
 	CUresult res;
 
 	if (!wh_client.link.t->post || (WH_UNLIKELY(wh_captures || wh_shares_events) && event))
 		return wh_run(c, sizeof(struct wh_rsp));
-	proof = event ? hash_with_event(c, key, state) : hash(c->msg, key, 0, state);
-	if (sent(c, WH_HANDLER_CUDA, is_proven(proof)))
+	h = event ? hash_with_event(c, key) : hash(c->msg, key, 0);
+	if (sent(c, WH_HANDLER_CUDA, h, state))
 		return CUDA_SUCCESS;
 	/* This result also reports all that there was to say about posted calls. */
 	res = wh_run(c, sizeof(struct wh_rsp));
 	if (res == CUDA_SUCCESS)
-		prove(proof);
+		prove(mix(h, state));
 	return res;
 }
 
@@ -153,20 +155,20 @@ CUresult wh_post_copy(struct wh_call *c, size_t key)
 bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses)
 {
 	uint64_t own = load(&wh_epoch_library[wh_post_running() >> WH_LIBRARY_SHIFT]);
-	uint64_t proof, state = mix(load(&wh_epoch), own);
+	uint64_t h, state = mix(load(&wh_epoch), own);
 	struct wh_rsp *r = c->rsp;
 
 	if (!wh_client.link.t->post)
 		return wh_library_answer(c, sizeof(*r));
-	proof = hash(c->msg, key, addresses, state);
-	if (sent(c, WH_HANDLER_LIBRARY, is_proven(proof))) {
+	h = hash(c->msg, key, addresses);
+	if (sent(c, WH_HANDLER_LIBRARY, h, state)) {
 		*r = (struct wh_rsp) { .size = sizeof(*r) };
 		return true;
 	}
 	if (!wh_library_answer(c, sizeof(*r)))
 		return false;
 	if (r->result == 0)
-		prove(proof);
+		prove(mix(h, state));
 	return true;
 }
 
@@ -221,7 +223,7 @@ static void remember(uint64_t question, const void *rsp, size_t size)
 bool wh_library_ask(struct wh_call *c, size_t size, size_t fixed)
 {
 	uint64_t own = load(&wh_epoch_library[wh_post_running() >> WH_LIBRARY_SHIFT]);
-	uint64_t question = hash(c->msg, size, 0, own);
+	uint64_t question = mix(hash(c->msg, size, 0), own);
 	const struct answer *a = told_before(question, fixed);
 	struct wh_rsp *r = c->rsp;
 

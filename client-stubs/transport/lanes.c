@@ -293,6 +293,7 @@ int wh_lanes_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t siz
 		return rc;
 	c->size = size;
 	c->handler = handler;
+	c->alike = o->alike;
 	memcpy(to, o->msg, size);
 	n->calls = call;
 	send_call(n, call);

@@ -24,6 +24,7 @@ struct wh_link_slot {
 	int deferred;		/* a posted call's CUresult, until somebody takes it */
 	bool no_post;		/* the worker wants an answer to each call to be awaited */
 	uint64_t posted;	/* number of the last posted call; other threads read it, too */
+	uint32_t alike;		/* of the call that is posted next: struct wh_shm_cell */
 } __attribute__((aligned(64)));
 
 struct wh_link {

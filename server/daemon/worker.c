@@ -102,8 +102,8 @@ static bool is_good_offer(const struct wh_shm_offer *o, int file)
 	struct stat st;
 	int seals = fcntl(file, F_GET_SEALS);
 
-	return o->magic == WH_SHM_MAGIC && seals >= 0 && seals & F_SEAL_SHRINK && !fstat(file, &st) &&
-	       !((o->offset | o->size) % WH_PAGE_SIZE) && o->size <= WH_MAX_PART_SIZE &&
+	return o->magic == WH_SHM_MAGIC && seals >= 0 && seals & F_SEAL_SHRINK &&
+	       !fstat(file, &st) && !((o->offset | o->size) % WH_PAGE_SIZE) && o->size <= WH_MAX_PART_SIZE &&
 	       o->size <= (uint64_t)st.st_size && o->offset <= (uint64_t)st.st_size - o->size;
 }
 
@@ -384,10 +384,12 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 		impossible("handler", handler, call);
 		return false;
 	}
+	wh_self.alike = __atomic_load_n(&c->alike, __ATOMIC_RELAXED);
 	while ((status = wh_dispatch_posted(v->s, v->number, handler, request, size,
 					    &res)) > 0)
 		hold_posted(v, call, (uint64_t)status);
 	v->pause_us = 0;
+	wh_self.alike = 0;
 	/* A library's status is not a CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;

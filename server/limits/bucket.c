@@ -204,14 +204,27 @@ static uint64_t us(const struct wh_session *s, uint64_t n)
 
 /* --- How far ahead ------------------------------------------------------------------------ */
 
-static uint32_t ahead(const struct wh_sm_device *d)
+/* How much work may be under way. */
+static double room(const struct wh_sm_device *d)
 {
-	uint64_t n;
+	return d->brief ? BRIEF_NS : d->guarded ? GUARDED_NS : AHEAD_NS;
+}
 
-	if (d->est_ns > LONG_NS)
-		return 1;
-	n = (d->brief ? BRIEF_NS : d->guarded ? GUARDED_NS : AHEAD_NS) / (d->est_ns + 1);
-	return n < 2 ? 2 : n > AHEAD_LAUNCHES ? AHEAD_LAUNCHES : (uint32_t)n;
+/*
+ * Is so much under way that the next launch, which takes that long, has to wait? One more than the
+ * device works on may always be there, unless it is long: otherwise the device would stand still.
+ */
+static bool is_full(const struct wh_sm_device *d, double next_ns)
+{
+	if (d->outstanding < 2)
+		return d->outstanding && next_ns > LONG_NS;
+	return d->outstanding >= AHEAD_LAUNCHES ||
+	       wh_work_ns(&d->kinds, &d->work) + next_ns > d->room_ns;
+}
+
+static double next_ns(struct wh_sm_device *d)
+{
+	return wh_kind_ns(&d->kinds, wh_kind_of(&d->kinds, wh_self.alike));
 }
 
 /* How long the oldest unfinished work has been under way. */
@@ -255,7 +268,7 @@ static int64_t resume_level(struct wh_session *s, int device)
 {
 	int64_t half = WH_SM_CAP_NS * wh_ceiling(&s->limits.limit[device]) / 200;
 
-	if (s->limits.sm->device[device].est_ns > SHORT_NS)
+	if (s->limits.sm->device[device].kinds.mean_ns > SHORT_NS)
 		return 0;
 	/* Wait for at most half of what the bucket can hold. */
 	return RESUME_NS < half ? RESUME_NS : half;
@@ -278,17 +291,17 @@ enum obstacle { NOTHING, NO_TIME, NO_ROOM, NO_TURN };
 static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *c, int device)
 {
 	struct wh_sm_device *d = &s->limits.sm->device[device];
-	double old;
+	double old, next = next_ns(d);
 
-	d->ahead = ahead(d);
-	poll_if_due(s, d->outstanding >= d->ahead);
+	d->room_ns = room(d);
+	poll_if_due(s, is_full(d, next));
 	wh_rank_choose(s, device, wh_sm_tokens(s, device));
 	d->refused = false;
 	if (!has_time(s, device, wh_sm_allowed(s, device)))
 		return NO_TIME;
 	old = d->rank & (WH_RANK_OPEN | WH_RANK_PEER) && !d->brief && !d->guarded ?
 	      OLD_OPEN_NS : OLD_NS;
-	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > old))
+	if (is_full(d, next) || (d->outstanding && oldest(s, c) > old))
 		return NO_ROOM;
 	d->refused = !wh_turn_hold(s, device);
 	return d->refused ? NO_TURN : NOTHING;
@@ -304,13 +317,14 @@ static bool passes(struct wh_session *s, int device, enum obstacle o)
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 	struct wh_sm_state *m = s->limits.sm;
 
-	m->plenty = o == NOTHING && d->est_ns <= SHORT_NS;
+	m->plenty = o == NOTHING && d->kinds.mean_ns <= SHORT_NS;
 	if (m->plenty || wh_self.deep)
 		m->grace = m->plenty ? POSTS : 0;
-	m->credit = m->plenty && wh_self.posted ? (d->brief ? d->ahead / 4 : CREDIT) : 0;
+	m->credit = m->plenty && wh_self.posted ? CREDIT : 0;
+	m->credit_ns = d->room_ns / 4;
 	if (o == NOTHING)
 		return true;
-	if (!wh_self.posted || !m->grace || d->outstanding >= d->ahead || d->overtaken ||
+	if (!wh_self.posted || !m->grace || is_full(d, next_ns(d)) || d->overtaken ||
 	    !wh_turn_held(s, device))
 		return false;
 	m->grace--;
@@ -350,7 +364,7 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 	else
 		wh_gpu_mark_all(s);
 	age = at_work(s, c);
-	left = (double)d->est_ns * d->outstanding - age;
+	left = wh_work_ns(&d->kinds, &d->work) - age;
 	wh_turn_keep(s, c->device, left);
 	awaited = o != NO_ROOM && wh_turn_contested(s, c->device);
 	/* Others wait for the end of this work, so it must not be missed. */
@@ -468,7 +482,7 @@ static bool open_state(struct wh_session *s)
 	m->batch = 1;
 	m->grow = m->batch_left = 1;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		m->device[d].est_ns = FIRST_EST_NS;
+		m->device[d].kinds.mean_ns = FIRST_EST_NS;
 	s->limits.account->tsc_per_us = s->tsc_per_us;
 	/* A thread that is none of the callers must find the whole state. */
 	__atomic_store_n(&s->limits.sm, m, __ATOMIC_RELEASE);
@@ -517,7 +531,7 @@ static void leave(struct wh_sm_state *m, bool count)
 static void after_wait(struct wh_session *s, uint64_t now)
 {
 	struct wh_sm_state *m = s->limits.sm;
-	uint64_t usual = us(s, m->device[wh_self.device].est_ns) / 1000;
+	uint64_t usual = us(s, m->device[wh_self.device].kinds.mean_ns) / 1000;
 	uint64_t more = now - m->begun > usual ? now - m->begun - usual : 0;
 
 	m->woken = false;
@@ -531,7 +545,8 @@ static bool has_credit(struct wh_session *s, CUstream stream)
 
 	if (!m || !m->credit)
 		return false;
-	m->on_credit = wh_self.posted && stream == m->credit_stream;
+	m->credit_ns -= next_ns(&m->device[wh_self.device]);
+	m->on_credit = wh_self.posted && stream == m->credit_stream && m->credit_ns >= 0;
 	m->credit = m->on_credit ? m->credit - 1 : 0;
 	return m->on_credit;
 }
@@ -633,7 +648,7 @@ static double left(struct wh_session *s, int device)
 	struct wh_sm_context *c = wh_self.device == device ? wh_gpu_context(s) : NULL;
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 
-	return c ? (double)d->est_ns * d->outstanding - at_work(s, c) : 0;
+	return c ? wh_work_ns(&d->kinds, &d->work) - at_work(s, c) : 0;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "limits/charge.h"
+#include "limits/kinds.h"
 #include "limits/limits.h"
 
 /* Tests define a clock of their own. */
@@ -33,6 +34,8 @@ struct wh_marker {
 	CUevent event;
 	uint16_t stream;	/* index */
 	uint16_t launches;	/* since the stream's previous marker */
+	uint32_t first;		/* number of the first of these in the stream's row */
+	struct wh_sm_work work;	/* what these were expected to take */
 	bool start;		/* begins a span instead of ending one */
 	bool done;
 	bool starved;		/* the device had done all work before, and waited for launches */
@@ -48,6 +51,8 @@ struct wh_sm_stream {
 	uint64_t epoch;		/* the session's epoch at the last launch */
 	bool posted;		/* the last launch was posted, so its time is not known */
 	uint32_t unmarked;	/* launches behind the last marker, which have none */
+	struct wh_sm_work work;	/* what these should take */
+	struct wh_sm_recent recent;
 	uint32_t pending;	/* markers not done */
 	uint64_t last_launch, last_mark;	/* tsc */
 	double end;		/* time of the last marker that is done, ns */
@@ -77,9 +82,10 @@ struct wh_covered {
 struct wh_sm_device {
 	struct wh_covered covered[WH_SM_COVERED];	/* in order, and not touching each other */
 	unsigned int ncovered;
+	struct wh_sm_kinds kinds;
 	uint32_t outstanding;	/* launches not known to be done */
-	uint64_t est_ns;	/* estimated time of one launch; the latest ones count more */
-	uint32_t ahead;		/* how many launches may be outstanding */
+	struct wh_sm_work work;	/* what these should take */
+	double room_ns;		/* how much work may be outstanding */
 	double done_ns;		/* when the last work that is known to be done was done */
 	bool throttled;		/* its bucket was empty and is not filled yet */
 	uint64_t acquired_tsc;	/* when this worker got the turn */
@@ -158,7 +164,8 @@ struct wh_sm_state {
 	uint32_t grow;		/* start value of batch_left */
 	bool plenty;		/* the client need not wait for answers to launches */
 	uint32_t grace;		/* posted launches that may still pass */
-	uint32_t credit;	/* posted launches that may go without a look */
+	uint32_t credit;	/* posted launches that may go without a look, */
+	double credit_ns;	/* and how long they may take */
 	CUstream credit_stream;	/* these go into this stream */
 	struct wh_sm_stream *credit_place;
 	bool on_credit;		/* the launch is one of them */

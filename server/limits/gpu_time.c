@@ -214,6 +214,13 @@ static struct wh_sm_device *device_of(struct wh_session *s, const struct wh_sm_c
 	return &s->limits.sm->device[c->device];
 }
 
+/* So many launches are not outstanding any more. */
+static void settle(struct wh_sm_device *d, uint32_t launches, const struct wh_sm_work *work)
+{
+	d->outstanding -= launches < d->outstanding ? launches : d->outstanding;
+	wh_work_done(&d->work, work, d->outstanding);
+}
+
 /* Gives a stream up in which nothing can be measured: its work under way counts by the clock. */
 static void lose_stream(struct wh_session *s, struct wh_sm_context *c, struct wh_sm_stream *st)
 {
@@ -223,8 +230,9 @@ static void lose_stream(struct wh_session *s, struct wh_sm_context *c, struct wh
 
 	ns = wh_gpu_cover(d, wh_gpu_now(s, since), wh_gpu_now(s, WH_TSC()));
 	wh_sm_used(s, c->device, wh_busy_rest(d, ns, ns));
-	d->outstanding -= st->unmarked < d->outstanding ? st->unmarked : d->outstanding;
+	settle(d, st->unmarked, &st->work);
 	st->unmarked = 0;
+	st->work = (struct wh_sm_work) { 0 };
 	st->chained = false;
 }
 
@@ -248,6 +256,7 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 		.event = e,
 		.stream = (uint16_t)(st - c->stream),
 		.launches = start ? 0 : (uint16_t)st->unmarked,
+		.first = st->recent.launches - st->unmarked,
 		.start = start,
 		.starved = starved,
 		.tsc = WH_TSC(),
@@ -257,8 +266,11 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 	st->pending++;
 	st->last_mark = m->tsc;
 	st->chained = true;
-	if (!start)
-		st->unmarked = 0;
+	if (start)
+		return true;
+	m->work = st->work;
+	st->unmarked = 0;
+	st->work = (struct wh_sm_work) { 0 };
 	return true;
 }
 
@@ -402,14 +414,21 @@ static bool due(const struct wh_session *s, const struct wh_sm_device *d,
 	uint32_t batch = st->posted ? BATCH_POSTED : s->limits.sm->batch;
 	uint64_t age = st->posted ? MARK_AGE_POSTED_US : MARK_AGE_US;
 
-	return st->unmarked >= batch || st->unmarked >= d->ahead / 4 ||
+	return st->unmarked >= batch || wh_work_ns(&d->kinds, &st->work) >= d->room_ns / 4 ||
 	       now - st->last_mark > age * s->tsc_per_us;
+}
+
+static void launched(struct wh_sm_device *d, struct wh_sm_stream *st)
+{
+	wh_kind_launched(&d->kinds, wh_kind_of(&d->kinds, wh_self.alike), &st->recent, &st->work,
+			 &d->work);
+	st->unmarked++;
+	d->outstanding++;
 }
 
 void wh_gpu_credit(struct wh_session *s)
 {
-	s->limits.sm->credit_place->unmarked++;
-	s->limits.sm->device[wh_self.device].outstanding++;
+	launched(&s->limits.sm->device[wh_self.device], s->limits.sm->credit_place);
 }
 
 void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
@@ -423,11 +442,10 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 		m->credit = 0;
 		return;
 	}
-	st->unmarked++;
+	launched(device_of(s, c), st);
 	st->last_launch = now;
 	/* What waited in a deep ring was not posted just now: its client may be far ahead. */
 	st->posted = wh_self.posted && (m->plenty || !wh_self.deep);
-	device_of(s, c)->outstanding++;
 	if (!st->posted)
 		grow_batch(m);
 	if (due(s, device_of(s, c), st, now)) {
@@ -481,13 +499,6 @@ static double overhead(struct wh_session *s, const struct wh_sm_context *c,
 	return more < ns / 2 ? more : ns / 2;
 }
 
-static void estimate(struct wh_sm_device *d, double ns, uint32_t launches)
-{
-	uint64_t mean = (uint64_t)(ns / (launches ? launches : 1));
-
-	d->est_ns = (d->est_ns * 7 + mean) / 8;
-}
-
 static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_marker *m, CUresult res)
 {
 	struct wh_sm_stream *st = &c->stream[m->stream];
@@ -520,9 +531,10 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 		fresh = wh_gpu_cover(d, from, now);
 		cost = wh_rank_cost(d, alone, fresh - overhead(s, c, m, fresh), m->launches);
 		wh_sm_used(s, c->device, wh_busy_rest(d, fresh, cost));
-		estimate(d, alone || !d->open ? now - from : cost, m->launches);
+		wh_kinds_learn(&d->kinds, &st->recent, m->first, m->launches,
+			       alone || !d->open ? now - from : cost);
 	}
-	d->outstanding -= m->launches < d->outstanding ? m->launches : d->outstanding;
+	settle(d, m->launches, &m->work);
 	if (m->event)
 		give_event(s, c, m->event);
 	m->event = NULL;
@@ -597,6 +609,12 @@ void wh_gpu_end(struct wh_session *s, int device)
 			end_spans(s, c);
 }
 
+static void sum_up(struct wh_sm_work *sum, const struct wh_sm_work *w)
+{
+	sum->unknown += w->unknown;
+	sum->ns += w->ns;
+}
+
 /*
  * Frees a context's state. Its events ended with it. The driver has waited for its work, or ended
  * it.
@@ -605,6 +623,7 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 {
 	struct wh_sm_device *d = device_of(s, c);
 	uint64_t first = UINT64_MAX;
+	struct wh_sm_work work = { 0 };
 	uint32_t i, launches = 0;
 	double ns;
 
@@ -613,11 +632,13 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 		if (marker(c, i)->done)
 			continue;
 		launches += marker(c, i)->launches;
+		sum_up(&work, &marker(c, i)->work);
 		if (marker(c, i)->tsc < first)
 			first = marker(c, i)->tsc;
 	}
 	for (i = 0; i < WH_SM_STREAMS; i++) {
 		launches += c->stream[i].unmarked;
+		sum_up(&work, &c->stream[i].work);
 		if (c->stream[i].unmarked && c->stream[i].last_mark < first)
 			first = c->stream[i].last_mark;
 	}
@@ -625,7 +646,7 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 		ns = wh_gpu_cover(d, wh_gpu_now(s, first), wh_gpu_now(s, WH_TSC()));
 		wh_sm_used(s, c->device, wh_busy_rest(d, ns, ns));
 	}
-	d->outstanding -= launches < d->outstanding ? launches : d->outstanding;
+	settle(d, launches, &work);
 	wh_busy_end(s, c->device);
 	free(c);
 }

@@ -84,7 +84,8 @@ static void foretell(struct wh_session *s, struct wh_turn *t, int device, uint64
 /* Says until when others are asked to wait: as long as the work should take. */
 static void renew(struct wh_session *s, struct wh_turn *t, struct wh_sm_device *d, uint64_t now)
 {
-	uint64_t work_us = d->est_ns * (d->outstanding + 1) / 500;
+	uint64_t work_us = (uint64_t)(wh_work_ns(&d->kinds, &d->work) +
+				      (double)d->kinds.mean_ns) / 500;
 
 	if (now - d->renewed_tsc < us(s, RENEW_US))
 		return;

@@ -49,6 +49,7 @@ struct wh_self {
 	bool alone;		/* no other call of the session runs (session/callers.h) */
 	bool posted;		/* nobody waits for the call */
 	bool deep;		/* posted calls may wait in the worker (shm.h) */
+	uint32_t alike;		/* posted calls of one number do the same (shm.h); 0: not known */
 	/* 1 + the device of which the driver had too little memory for the call; 0: none */
 	uint32_t refused;
 	/* While somebody traces: the record of the call, and the events around it. */

@@ -195,19 +195,72 @@ static double steps(struct client *c, uint64_t n)
 	return n % 300 < 60 ? 150e3 : 8e3;
 }
 
-static void test_lengths(void)
+/* Returns how much of the device two such programs have together. */
+static double busy(bool kinds)
 {
 	double share[SIM_PROCESSES];
+	struct client *c;
 	int i;
 
 	begin();
-	for (i = 0; i < 2; i++)
-		training(i, 50, true, 0)->kernel = steps;
+	for (i = 0; i < 2; i++) {
+		c = training(i, 50, true, 0);
+		c->kernel = steps;
+		c->kinds = kinds;
+	}
 	run(1 * SECONDS);
 	run_and_measure(4 * SECONDS, share);
-	if (!ok(share[0] + share[1] > 99, "short_launches_after_long_ones_keep_the_device_busy"))
-		diag("%.2f %%", share[0] + share[1]);
 	finish();
+	return share[0] + share[1];
+}
+
+static void test_lengths(void)
+{
+	double mean = busy(false), kinds = busy(true);
+
+	if (!ok(mean > 99, "short_launches_after_long_ones_keep_the_device_busy"))
+		diag("%.2f %%", mean);
+	if (!ok(kinds > 99.3 && kinds > mean, "all_the_more_where_it_is_known_how_long_each_kind_takes"))
+		diag("%.2f %%, without that %.2f %%", kinds, mean);
+}
+
+/* Returns the longest time for which the device has work of the client. */
+static double longest_work(int i)
+{
+	double longest = 0, since = 0, end;
+
+	run(1 * SECONDS);
+	for (end = sim_now() + 3 * SECONDS; sim_now() < end;) {
+		run(0.02 * MS);
+		since = sim_idle(i) ? 0 : since ? since : sim_now();
+		longest = since ? fmax(longest, sim_now() - since) : longest;
+	}
+	finish();
+	return longest;
+}
+
+/* The same for requests of class high beside a program that fills the device with steps. */
+static double beside(bool kinds)
+{
+	struct client *low;
+
+	begin();
+	sim_slices(SLICE_NS, CHANGE_NS);
+	low = training(0, 50, true, 0);
+	low->kernel = steps;
+	low->kinds = kinds;
+	low->pause = NULL;
+	set_ceiling(low, WH_SM_NO_CEILING, WH_CLASS_LOW);
+	set_ceiling(requests(1, 50), WH_SM_NO_CEILING, WH_CLASS_HIGH);
+	return longest_work(1);
+}
+
+static void test_waits(void)
+{
+	double mean = beside(false), kinds = beside(true);
+
+	if (!ok(kinds < 0.75 * mean, "a_higher_class_waits_less_for_long_launches_after_short_ones"))
+		diag("%.2f ms, by the mean of all launches %.2f ms", kinds / MS, mean / MS);
 }
 
 static void test_starts(void)
@@ -305,12 +358,13 @@ static void test_overtaken(void)
 
 int main(void)
 {
-	tap_plan(12);
+	tap_plan(14);
 	test_work();
 	test_shares();
 	test_turns();
 	test_quick();
 	test_lengths();
+	test_waits();
 	test_starts();
 	test_siblings();
 	test_company();

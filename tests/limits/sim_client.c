@@ -271,6 +271,8 @@ static void become(const struct client *c, bool posted)
 	wh_self = (struct wh_self) { .ctx = 1, .alone = true, .posted = posted,
 				     .deep = c->deep };
 	wh_self_on(&c->s, 0);
+	if (c->kinds)
+		wh_self.alike = 1 + (uint32_t)c->kernel((struct client *)c, c->launched);
 }
 
 /* Makes one step of a client: a launch, a look, or nothing. */

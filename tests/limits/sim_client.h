@@ -34,6 +34,7 @@ struct client {
 	bool issuing;			/* a launch: the driver's call is under way */
 	bool shm;			/* posts, and its worker notices when it pauses */
 	bool deep;			/* the same with a deep ring: its worker may be behind */
+	bool kinds;			/* it says which of its launches are alike */
 	double made;			/* then the time when the next launch is posted, */
 	double taken[WH_SHM_DEEP_CELLS];	/* and when its worker made the last ones */
 	bool idle;			/* it pauses now, and its worker looks */
