@@ -103,8 +103,9 @@ static bool is_good_offer(const struct wh_shm_offer *o, int file)
 	int seals = fcntl(file, F_GET_SEALS);
 
 	return o->magic == WH_SHM_MAGIC && seals >= 0 && seals & F_SEAL_SHRINK &&
-	       !fstat(file, &st) && !((o->offset | o->size) % WH_PAGE_SIZE) && o->size <= WH_MAX_PART_SIZE &&
-	       o->size <= (uint64_t)st.st_size && o->offset <= (uint64_t)st.st_size - o->size;
+	       !fstat(file, &st) && !((o->offset | o->size) % WH_PAGE_SIZE) &&
+	       o->size <= WH_MAX_PART_SIZE && o->size <= (uint64_t)st.st_size &&
+	       o->offset <= (uint64_t)st.st_size - o->size;
 }
 
 /* Is it laid out as this worker's are? If not, w->error says that. */

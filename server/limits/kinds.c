@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * How long launches of each kind take. A marker measures several launches together. A part of what
- * they took more or less than expected goes to the kinds among them. Programs repeat their launches,
+ * they took more or less than expected goes to the kinds among them: programs repeat launches,
  * and markers fall elsewhere each time.
  */
 #include "limits/kinds.h"
