@@ -136,6 +136,16 @@ static bool leaves_pauses(const struct wh_sm_device *d)
 	return known(d) && d->pauses_ns > d->alone_ns / 16;
 }
 
+/*
+ * Does the program alone fill the device? Others beside it would take turns with it by the device's
+ * own slices, which are short, and each change takes time. It is known of programs whose launches
+ * wait in a deep ring: spans of others contain the pauses between their launches.
+ */
+static bool fills(const struct wh_sm_device *d)
+{
+	return d->deep && known(d) && !leaves_pauses(d);
+}
+
 /* True in one worker of the tenant at a time, so that probes stay rare however many there are. */
 static bool may_probe(struct wh_session *s, int device, uint64_t now)
 {
@@ -211,7 +221,7 @@ void wh_rank_choose(struct wh_session *s, int device, int64_t tokens)
 	if (d->open && !d->firm)
 		d->firm = probes(s, d, device);
 	if (!d->firm)
-		rank |= d->open ? WH_RANK_SPARE | WH_RANK_OPEN : WH_RANK_SPARE;
+		rank |= d->open && !fills(d) ? WH_RANK_SPARE | WH_RANK_OPEN : WH_RANK_SPARE;
 	else if (d->open)
 		rank |= d->probed_ns <= 0 && leaves_pauses(d) ? WH_RANK_LONG | WH_RANK_PEER :
 								 WH_RANK_LONG;

@@ -263,6 +263,48 @@ static void test_waits(void)
 		diag("%.2f ms, by the mean of all launches %.2f ms", kinds / MS, mean / MS);
 }
 
+/* Returns how many launches programs that fill the device make in two seconds. */
+static double full(int n, unsigned int most, double *rate)
+{
+	struct client *c;
+	double all = 0;
+	int i;
+
+	begin();
+	sim_slices(SLICE_NS, CHANGE_NS);
+	for (i = 0; i < n; i++) {
+		c = training(i, n > 1 ? percents[i] : 0, true, 0);
+		c->kernel = steps;
+		c->kinds = true;
+		c->pause = NULL;
+		if (n > 1 && most)
+			set_ceiling(c, most, 0);
+	}
+	run(2 * SECONDS);
+	for (i = 0; i < n; i++)
+		rate[i] = -(double)client[i].launched;
+	run(4 * SECONDS);
+	for (i = 0; i < n; i++)
+		all += rate[i] += (double)client[i].launched;
+	finish();
+	return all;
+}
+
+static void test_full(void)
+{
+	double rate[SIM_PROCESSES], one = full(1, 0, rate), hard = full(4, 0, rate),
+	       none = full(4, WH_SM_NO_CEILING, rate);
+	int i, kept = 1;
+
+	if (!ok(none >= 0.98 * one, "programs_without_ceilings_that_fill_the_device_take_turns_on_it"))
+		diag("%.3f of one alone, with hard shares %.3f", none / one, hard / one);
+	for (i = 0; i < 4; i++)
+		kept &= rate[i] / one * 100 >= percents[i] - 2;
+	if (!ok(kept, "each_makes_its_share_of_what_it_makes_alone"))
+		diag("%.3f %.3f %.3f %.3f", rate[0] / one, rate[1] / one, rate[2] / one,
+		     rate[3] / one);
+}
+
 static void test_starts(void)
 {
 	double longest;
@@ -358,13 +400,14 @@ static void test_overtaken(void)
 
 int main(void)
 {
-	tap_plan(14);
+	tap_plan(16);
 	test_work();
 	test_shares();
 	test_turns();
 	test_quick();
 	test_lengths();
 	test_waits();
+	test_full();
 	test_starts();
 	test_siblings();
 	test_company();
