@@ -109,8 +109,8 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 /* --- Ending --------------------------------------------------------------------------------- */
 
 /*
- * Two functions that do the same: the second one's effect is that nothing is known any more, as
- * what was proven of this very event is not true any longer.
+ * Two requests that do the same. The effect of cuEventDestroy is that nothing is known any more:
+ * of an event that is unknown here, something may have been proven, which is not true any longer.
  */
 CUresult cuEventDestroy_v2(CUevent hEvent)
 {

@@ -49,6 +49,7 @@ void wh_lanes_open(struct wh_link *l, const struct wh_lane_ops *ops)
 	uint32_t i;
 
 	lanes.ops = ops;
+	l->turns = false;
 	if (cells)
 		l->room = l->msg_size - WH_SHM_RING;
 	for (i = 0; i < l->slots; i++) {
