@@ -153,6 +153,41 @@ static void test_reset(void)
 	ok_eq(steps(0), CUDA_SUCCESS, "new_ones_are_there_after_it");
 }
 
+/* --- A fork ------------------------------------------------------------------------------- */
+
+/* The child has a worker of its own, which knows none of the parent's events and handles. */
+static int child(CUevent of_parent)
+{
+	CUmodule module;
+	CUcontext own;
+
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&own, 0) || cuCtxSetCurrent(own) ||
+	    cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&kernel, module, "turns") ||
+	    cuStreamCreate(&stream, 0))
+		return 1;
+	if (cuEventRecord(of_parent, stream) != CUDA_ERROR_INVALID_HANDLE)
+		return 2;
+	return steps(0) || cuCtxSynchronize() ? 3 : 0;
+}
+
+static void test_fork(void)
+{
+	int status = -1;
+	CUevent e;
+	pid_t pid;
+
+	steps(0);
+	cuEventCreate(&e, 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(child(e));
+	waitpid(pid, &status, 0);
+	ok_eq(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+	      "child_of_a_fork_makes_events_of_its_own");
+	ok(!cuEventRecord(e, stream) && !steps(0) && !cuEventDestroy(e), "and_its_parent_goes_on");
+}
+
 /* --- Threads ------------------------------------------------------------------------------ */
 
 static _Atomic(CUevent) handed[THREADS];
@@ -208,7 +243,7 @@ int main(void)
 {
 	CUmodule module;
 
-	tap_plan(18);
+	tap_plan(20);
 	begin();
 	if (cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&kernel, module, "turns") ||
 	    cuStreamCreate(&stream, 0)) {
@@ -220,6 +255,7 @@ int main(void)
 	test_other_context();
 	test_captured();
 	test_threads();
+	test_fork();
 	test_reset();
 	return tap_exit();
 }
