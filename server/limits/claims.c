@@ -44,13 +44,28 @@ static unsigned int percent_of(const struct wh_turns *v, unsigned int i, int dev
 	return __atomic_load_n(&v->board->seat[i].percent[place(v, device)], __ATOMIC_RELAXED);
 }
 
-const struct wh_turn *wh_claim_next(struct wh_turns *v, unsigned int *i, int device)
+/* Is there another seat from *i on whose tenant takes turns on the device? */
+static bool next_seat(const struct wh_turns *v, unsigned int *i, int device)
 {
 	unsigned int top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
+
+	for (top = top < WH_SEATS ? top : WH_SEATS; *i < top; ++*i)
+		if (*i != v->seat && percent_of(v, *i, device))
+			return true;
+	return false;
+}
+
+static const struct wh_seat *mapped_page(const struct wh_turns *v, unsigned int i)
+{
+	return __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE);
+}
+
+const struct wh_turn *wh_claim_next(struct wh_turns *v, unsigned int *i, int device)
+{
 	const struct wh_seat *page;
 
-	for (top = top < WH_SEATS ? top : WH_SEATS; *i < top; ++*i) {
-		page = *i != v->seat && percent_of(v, *i, device) ? page_of(v, *i) : NULL;
+	for (; next_seat(v, i, device); ++*i) {
+		page = page_of(v, *i);
 		if (page)
 			return &page->device[place(v, device)];
 	}
@@ -59,12 +74,10 @@ const struct wh_turn *wh_claim_next(struct wh_turns *v, unsigned int *i, int dev
 
 const struct wh_turn *wh_claim_next_mapped(const struct wh_turns *v, unsigned int *i, int device)
 {
-	unsigned int top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
 	const struct wh_seat *page;
 
-	for (top = top < WH_SEATS ? top : WH_SEATS; *i < top; ++*i) {
-		page = *i != v->seat && percent_of(v, *i, device) ?
-		       __atomic_load_n(&v->peer[*i].page, __ATOMIC_ACQUIRE) : NULL;
+	for (; next_seat(v, i, device); ++*i) {
+		page = mapped_page(v, *i);
 		if (page)
 			return &page->device[place(v, device)];
 	}
@@ -81,7 +94,7 @@ static int class_of(const struct wh_turns *v, unsigned int i, int device)
 
 struct wh_rank wh_claim_rank(const struct wh_turns *v, unsigned int i, int device)
 {
-	const struct wh_seat *page = __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE);
+	const struct wh_seat *page = mapped_page(v, i);
 
 	return (struct wh_rank) {
 		.bits = page ? __atomic_load_n(&page->rank[place(v, device)], __ATOMIC_RELAXED) : 0,

@@ -609,12 +609,6 @@ void wh_gpu_end(struct wh_session *s, int device)
 			end_spans(s, c);
 }
 
-static void sum_up(struct wh_sm_work *sum, const struct wh_sm_work *w)
-{
-	sum->unknown += w->unknown;
-	sum->ns += w->ns;
-}
-
 /*
  * Frees a context's state. Its events ended with it. The driver has waited for its work, or ended
  * it.
@@ -623,22 +617,19 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 {
 	struct wh_sm_device *d = device_of(s, c);
 	uint64_t first = UINT64_MAX;
-	struct wh_sm_work work = { 0 };
-	uint32_t i, launches = 0;
+	uint32_t i;
 	double ns;
 
 	wh_awaited_over(s);
 	for (i = c->head; i != c->tail; i++) {
 		if (marker(c, i)->done)
 			continue;
-		launches += marker(c, i)->launches;
-		sum_up(&work, &marker(c, i)->work);
+		settle(d, marker(c, i)->launches, &marker(c, i)->work);
 		if (marker(c, i)->tsc < first)
 			first = marker(c, i)->tsc;
 	}
 	for (i = 0; i < WH_SM_STREAMS; i++) {
-		launches += c->stream[i].unmarked;
-		sum_up(&work, &c->stream[i].work);
+		settle(d, c->stream[i].unmarked, &c->stream[i].work);
 		if (c->stream[i].unmarked && c->stream[i].last_mark < first)
 			first = c->stream[i].last_mark;
 	}
@@ -646,7 +637,6 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 		ns = wh_gpu_cover(d, wh_gpu_now(s, first), wh_gpu_now(s, WH_TSC()));
 		wh_sm_used(s, c->device, wh_busy_rest(d, ns, ns));
 	}
-	settle(d, launches, &work);
 	wh_busy_end(s, c->device);
 	free(c);
 }

@@ -263,7 +263,7 @@ static void test_waits(void)
 		diag("%.2f ms, by the mean of all launches %.2f ms", kinds / MS, mean / MS);
 }
 
-/* Returns how many launches programs that fill the device make in two seconds. */
+/* Returns how many launches programs that fill the device make in four seconds. */
 static double full(int n, unsigned int most, double *rate)
 {
 	struct client *c;

@@ -179,7 +179,8 @@ static void held(enum way way, int n)
 	const char *how;
 	int i;
 
-	start_other();
+	if (way == THREADS)
+		start_other();
 	warm_up();
 	for (i = 0; i < WARM; i++)
 		step_so(way, i, 1);
