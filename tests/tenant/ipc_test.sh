@@ -24,8 +24,11 @@ is memory_of_the_tenant_is_opened "$(run --tenant a -- "$client" open="$tmp/h")"
 is that_of_another_tenant_is_unknown "$(run --tenant b -- "$client" open="$tmp/h")" CUDA_ERROR_INVALID_HANDLE
 is nor_is_it_the_default_tenants "$(WORMHOLE_TRANSPORT=shm WORMHOLE_SOCKET="$WORMHOLE_DIR/server.sock" \
 	LD_LIBRARY_PATH="$WH_BUILD/client-stubs" "$client" open="$tmp/h")" CUDA_ERROR_INVALID_HANDLE
+# The byte is the last one of a random number, and may be any.
+wrong=x
+[ "$(head -c 24 "$tmp/h" | tail -c 1 | tr -d '\0')" != x ] || wrong=y
 head -c 23 "$tmp/h" >"$tmp/forged"
-printf 'x' >>"$tmp/forged"
+printf '%s' $wrong >>"$tmp/forged"
 tail -c 40 "$tmp/h" >>"$tmp/forged"
 is one_wrong_byte_is_unknown "$(run --tenant a -- "$client" open="$tmp/forged")" CUDA_ERROR_INVALID_HANDLE
 head -c 63 "$tmp/h" >"$tmp/forged"
